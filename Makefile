@@ -1,0 +1,44 @@
+# Every target does its own set-up: a fresh clone and Python >= 3.11 with pip are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+TEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test test-slow demo bench train clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+
+setup: $(STAMP) ## build .venv and install smorl with its development tools
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "torch>=2.6"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $(STAMP)
+
+check: setup ## lint, formatting and types
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/basedpyright
+
+test: check ## set-up, checks and the default test suite
+	$(BIN)/python -m pytest -n 2 $(TEST_ARGS)
+
+test-slow: setup ## the slow tests: solvability, learning, long resume
+	$(BIN)/python -m pytest -m slow $(TEST_ARGS)
+
+demo: setup ## watch the scripted pusher solve Rearrange-3
+	$(BIN)/smorl demo
+
+bench: setup ## measure speed: environments and learner
+	$(BIN)/smorl bench envs
+	$(BIN)/smorl bench learner
+
+train: setup ## the main job: learn to rearrange two pucks
+	$(BIN)/smorl train gt-rearrange-2
+
+clean: ## remove caches (keeps .venv and runs)
+	rm -rf .pytest_cache .ruff_cache build src/*.egg-info

@@ -1,0 +1,1 @@
+"""Self-supervised multi-object visual reinforcement learning (SMORL, ICLR 2021)."""

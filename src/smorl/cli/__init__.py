@@ -1,0 +1,62 @@
+"""The `smorl` command: one verb per module, imported only when it is used."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from smorl.errors import SmorlError, did_you_mean
+
+# verb -> (module, one line). Kept as strings so that `smorl --help` answers at once.
+VERBS: dict[str, tuple[str, str]] = {
+    "envs": ("smorl.cli.envs", "list the environments"),
+    "play": ("smorl.cli.play", "run a simple policy in an environment and record a video"),
+    "demo": ("smorl.cli.demo", "watch the scripted pusher rearrange three pucks"),
+    "presets": ("smorl.cli.presets", "list training presets, or print one as JSON"),
+    "train": ("smorl.cli.train", "train an agent from a preset; run again to resume"),
+    "evaluate": ("smorl.cli.evaluate", "evaluate a trained run on fixed episodes"),
+    "curves": ("smorl.cli.curves", "draw learning curves from runs or committed results"),
+    "bench": ("smorl.cli.bench", "measure speed: `bench envs`, `bench learner`"),
+}
+
+
+def usage() -> str:
+    """Return the text of `smorl --help`."""
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {verb:<{width}}  {line}" for verb, (_, line) in VERBS.items())
+    return (
+        "usage: smorl <verb> [options]\n\n"
+        "Self-supervised multi-object visual RL: discover objects, set goals, rearrange a table.\n\n"
+        f"verbs:\n{verbs}\n\n"
+        "`smorl <verb> --help` explains a verb. Start with `smorl demo`, "
+        "then `smorl train gt-rearrange-2`.\n"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; return the exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in ("-h", "--help", "help"):
+        sys.stdout.write(usage())
+        return 0
+    if args[0] == "--version":
+        from importlib.metadata import version
+
+        sys.stdout.write(f"smorl {version('smorl')}\n")
+        return 0
+    verb = args[0]
+    if verb not in VERBS:
+        hint = did_you_mean(verb, VERBS)
+        sys.stderr.write(f"smorl: unknown verb {verb!r}.{hint} `smorl --help` lists the verbs.\n")
+        return 2
+    module = importlib.import_module(VERBS[verb][0])
+    try:
+        return int(module.main(args[1:]) or 0)
+    except SmorlError as error:
+        sys.stderr.write(f"smorl {verb}: {error}\n")
+        return 2
+    except BrokenPipeError:  # `smorl presets | head`
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

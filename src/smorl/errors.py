@@ -1,0 +1,38 @@
+"""The errors users can cause. Each message names the offending value and the remedy.
+
+The command line prints a `SmorlError` as one sentence without a traceback; any other exception
+is a bug of ours and keeps its traceback.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class SmorlError(Exception):
+    """Base of every error that a user can cause and mend."""
+
+
+class InvalidInput(SmorlError, ValueError):
+    """A value passed to a function, an option or a config field is not acceptable."""
+
+
+class NotReset(SmorlError, RuntimeError):
+    """An environment was stepped or rendered before `reset`."""
+
+
+class DamagedFile(SmorlError):
+    """A file on disk is missing, truncated, or does not match its recorded hash."""
+
+
+class RunConflict(SmorlError):
+    """A run folder exists and belongs to something else than what was asked for."""
+
+
+class Diverged(SmorlError):
+    """Training produced NaN or exploding values and was stopped."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" when a known word is close to `word`, else ""."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" Did you mean {close[0]!r}?" if close else ""
