@@ -1,0 +1,57 @@
+"""The Gymnasium ids of the project."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import gymnasium
+
+# (task, number of pucks) of every registered id.
+FAMILIES = (("push", (1, 2, 3)), ("rearrange", (1, 2, 3, 4, 5, 6)))
+# Paper: steps each sub-goal gets.
+SUBTASK_STEPS = {"push": 15, "rearrange": 20}
+
+
+def episode_steps(task: str, num_objects: int) -> int:
+    """Evaluation length of the paper: 2(n+1) - 1 sub-goal attempts, the arm being one item."""
+    return (2 * (num_objects + 1) - 1) * SUBTASK_STEPS[task]
+
+
+@dataclass(frozen=True)
+class EnvId:
+    """One registered environment."""
+
+    id: str
+    task: str
+    num_objects: int
+    observation: str
+
+    @property
+    def episode_steps(self) -> int:
+        """Evaluation length of the paper, in env steps."""
+        return episode_steps(self.task, self.num_objects)
+
+
+def env_ids() -> Iterator[EnvId]:
+    """Yield every id of the project, state envs first."""
+    for observation, prefix in (("state", ""), ("image", "Visual")):
+        for task, counts in FAMILIES:
+            for n in counts:
+                yield EnvId(f"smorl/{prefix}{task.capitalize()}{n}-v0", task, n, observation)
+
+
+def register_all() -> None:
+    """Register every id once; strings keep MuJoCo unloaded until an env is made."""
+    for env in env_ids():
+        if env.id in gymnasium.registry:
+            continue
+        gymnasium.register(
+            id=env.id,
+            entry_point="smorl.envs.tabletop:TabletopEnv",
+            vector_entry_point="smorl.envs.tabletop:TabletopVectorEnv",
+            max_episode_steps=env.episode_steps,
+            kwargs={
+                "task": env.task,
+                "num_objects": env.num_objects,
+                "observation": env.observation,
+            },
+        )
