@@ -20,6 +20,7 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 
+from smorl.config import JSON
 from smorl.errors import DamagedFile, InvalidInput, SmorlError
 from smorl.training.manifest import (
     STATE,
@@ -31,7 +32,6 @@ from smorl.training.manifest import (
     write_files,
 )
 from smorl.training.portable import (
-    JSON,
     dump_json,
     generator_state,
     load_optimizer,
@@ -40,7 +40,6 @@ from smorl.training.portable import (
 )
 
 __all__ = [
-    "JSON",
     "CannotSave",
     "Checkpoint",
     "generator_state",

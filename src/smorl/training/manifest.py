@@ -10,8 +10,8 @@ from typing import IO, Self, cast
 
 import numpy as np
 
+from smorl.config import JSON
 from smorl.errors import DamagedFile
-from smorl.training.portable import JSON
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -3,14 +3,13 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 
+from smorl.config import JSON
 from smorl.errors import InvalidInput
-
-JSON: TypeAlias = Any  # Whatever `dump_json` accepts; a recursive alias only gets in the way.
 
 
 def dump_json(value: JSON, name: str, indent: int | None = None) -> str:

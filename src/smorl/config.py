@@ -1,0 +1,253 @@
+"""Configs are nested frozen dataclasses; this turns them into JSON, back, and compares them.
+
+Field types: int, float, str, bool, None, Literal, tuple, dataclasses, and unions of these. A
+union of several dataclasses is told apart by a `kind: Literal["..."]` field in each.
+"""
+
+import json
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from smorl.errors import InvalidInput, did_you_mean
+
+JSON: TypeAlias = Any  # What `json.dumps` accepts; a recursive alias only gets in the way.
+Config = TypeVar("Config")
+
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def to_json(config: Any) -> dict[str, JSON]:
+    """Return a config as nested dicts and lists that `json.dumps` accepts."""
+    return {f.name: _plain(getattr(config, f.name), f.name) for f in fields(config) if f.init}
+
+
+def from_json(cls: type[Config], data: JSON) -> Config:
+    """Build a config from `to_json`'s output. Absent fields take their defaults.
+
+    Raises `InvalidInput` naming the dotted path for an unknown field or a value of a wrong type.
+    """
+    return _build(cls, data, "")
+
+
+def diff(a: Mapping[str, JSON], b: Mapping[str, JSON], prefix: str = "") -> list[str]:
+    """List where a run's config `a` and the one asked for, `b`, differ, one line per field."""
+    if a.get("kind") != b.get("kind"):
+        # Two different things have different fields; listing them all would hide the point.
+        a, b = {"kind": a.get("kind")}, {"kind": b.get("kind")}
+    lines: list[str] = []
+    for name in [*a, *(name for name in b if name not in a)]:
+        path, one, other = f"{prefix}{name}", a.get(name, MISSING), b.get(name, MISSING)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            lines += diff(one, other, f"{path}.")
+        elif not _same(one, other):
+            lines.append(f"{path}: run has {_show(one)}, asked {_show(other)}")
+    return lines
+
+
+def override(config: Config, values: Mapping[str, str]) -> Config:
+    """Return a copy with fields replaced, e.g. `{"agent.lr": "1e-3"}`, read by their type.
+
+    Setting `x.kind` switches a tagged union to that class with its defaults; the other fields
+    of `x` can be set in the same call.
+    """
+    data = to_json(config)
+    # A kind decides which fields exist, so kinds go first, the outermost before the inner ones.
+    for path in sorted(values, key=lambda p: (not p.endswith("kind"), p.count("."))):
+        _set(type(config), data, path, values[path])
+    return from_json(type(config), data)
+
+
+def paths(cls: type, data: Mapping[str, JSON], prefix: str = "") -> list[str]:
+    """Return the dotted paths of all the fields that `override` can set."""
+    found: list[str] = []
+    for name, annotation in _annotations(cls).items():
+        found.append(f"{prefix}{name}")
+        value = data.get(name)
+        if isinstance(value, Mapping) and (inner := _pick(annotation, value)):
+            found += paths(inner, value, f"{prefix}{name}.")
+    return found
+
+
+def _plain(value: Any, path: str) -> JSON:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name), f"{path}.{f.name}") for f in fields(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(item, f"{path}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"{path} is {value}, which JSON cannot hold; use None for 'off'.")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise InvalidInput(f"{path} is a {type(value).__name__}, which a config cannot hold.")
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    """Return the types of a dataclass's fields, with annotations given as text resolved."""
+    hints = get_type_hints(cls)
+    return {f.name: hints[f.name] for f in fields(cls) if f.init}
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the annotation alone."""
+    is_union = get_origin(annotation) in (Union, types.UnionType)
+    return get_args(annotation) if is_union else (annotation,)
+
+
+def _classes(annotation: Any) -> list[type]:
+    """Return the dataclasses among the members of a union."""
+    return [m for m in _members(annotation) if isinstance(m, type) and is_dataclass(m)]
+
+
+def _kind(cls: type) -> str | None:
+    """Return the tag of a dataclass: the one value of its `kind` field."""
+    options = get_args(_annotations(cls).get("kind"))
+    return options[0] if len(options) == 1 else None
+
+
+def _pick(annotation: Any, value: Mapping[str, JSON]) -> type | None:
+    """Return the dataclass of a union that a JSON object stands for, or None."""
+    classes = _classes(annotation)
+    if len(classes) == 1:
+        return classes[0]
+    return next((c for c in classes if "kind" in value and _kind(c) == value["kind"]), None)
+
+
+def _build(cls: Any, data: JSON, path: str) -> Any:
+    """Build one dataclass from a JSON object."""
+    if not isinstance(data, Mapping):
+        raise InvalidInput(f"{path or 'The config'} must be an object, got {_show(data)}.")
+    annotations, dot = _annotations(cls), f"{path}." if path else ""
+    for name in data:
+        if name not in annotations:
+            hint = did_you_mean(dot + name, [dot + known for known in annotations])
+            raise InvalidInput(f"Unknown field {dot + name!r}.{hint}")
+    for f in fields(cls):
+        required = f.init and f.default is MISSING and f.default_factory is MISSING
+        if required and f.name not in data:
+            raise InvalidInput(f"The field {dot + f.name!r} is missing and has no default.")
+    values = {n: _convert(annotations[n], v, f"{dot}{n}") for n, v in data.items()}
+    return cls(**values)
+
+
+def _convert(annotation: Any, value: JSON, path: str) -> Any:
+    """Check a JSON value against a field's type and return it as that type."""
+    if isinstance(value, Mapping) and _classes(annotation):
+        inner = _pick(annotation, value)
+        if inner is None:
+            raise InvalidInput(_unknown_kind(annotation, value, path))
+        return _build(inner, value, path)
+    for member in _members(annotation):
+        accepted, converted = _accept(member, value, path)
+        if accepted:
+            return converted
+    raise InvalidInput(f"{path} must be {_describe(annotation)}, got {_show(value)}.")
+
+
+def _accept(member: Any, value: JSON, path: str) -> tuple[bool, Any]:
+    """Return whether one member of a union takes the value, and the value as that type."""
+    if get_origin(member) is Literal:
+        return any(_same(value, option) for option in get_args(member)), value
+    if get_origin(member) is tuple and isinstance(value, list | tuple):
+        kinds = get_args(member)
+        if kinds[-1] is not Ellipsis and len(kinds) != len(value):
+            return False, None
+        items = enumerate(value)
+        return True, tuple(_convert(_item(member, i), v, f"{path}[{i}]") for i, v in items)
+    if member is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return math.isfinite(value), float(value)
+    return type(value) is member, value
+
+
+def _set(cls: type, data: dict[str, JSON], path: str, text: str) -> None:
+    """Put one value, given as text, at a dotted path of `data`, the JSON of a `cls`."""
+    node: dict[str, JSON] = data
+    node_cls, names = cls, path.split(".")
+    unknown = InvalidInput(f"Unknown setting {path!r}.{did_you_mean(path, paths(cls, data))}")
+    for depth, name in enumerate(names[:-1]):
+        annotation = _annotations(node_cls).get(name)
+        if not _classes(annotation):
+            raise unknown
+        value = node.get(name)
+        value = value if isinstance(value, dict) else {}
+        if names[depth + 1 :] == ["kind"] and value.get("kind") != text:
+            value = {"kind": text}
+        inner = _pick(annotation, value)
+        if inner is None:
+            raise InvalidInput(_unknown_kind(annotation, value, ".".join(names[: depth + 1])))
+        node[name] = value
+        node, node_cls = value, inner
+    annotation = _annotations(node_cls).get(names[-1])
+    if annotation is None:
+        raise unknown
+    node[names[-1]] = _parse(annotation, text, path)
+
+
+def _parse(annotation: Any, text: str, path: str) -> JSON:
+    """Read the text of an option as a field's type, as JSON."""
+    # Any text is a str, so "none" must be tried before it and everything else too.
+    for member in sorted(_members(annotation), key=lambda m: (m is str) - (m is type(None))):
+        try:
+            return _read(member, text.strip(), path)
+        except ValueError:
+            continue
+    raise InvalidInput(f"{path} must be {_describe(annotation)}, got {text!r}.")
+
+
+def _read(member: Any, text: str, path: str) -> JSON:
+    """Read text as one member of a union; a ValueError means that it is not one."""
+    if member is type(None) and text.lower() in ("none", "null"):
+        return None
+    if member is bool and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if member is int:
+        # "1e5" is a whole number too.
+        return int(float(text)) if "e" in text and float(text).is_integer() else int(text)
+    if member is float:
+        return float(text)
+    if member is str:
+        return text
+    options = {str(option): option for option in get_args(member)}
+    if get_origin(member) is Literal and text in options:
+        return options[text]
+    if get_origin(member) is tuple:
+        parts = text.strip("()[]").replace(",", " ").split()
+        return [_parse(_item(member, i), part, f"{path}[{i}]") for i, part in enumerate(parts)]
+    if is_dataclass(member):
+        return json.loads(text)
+    raise ValueError(text)
+
+
+def _item(member: Any, index: int) -> Any:
+    """Return the type of one item of a tuple type."""
+    kinds = get_args(member)
+    return kinds[0] if kinds[-1] is Ellipsis else kinds[min(index, len(kinds) - 1)]
+
+
+def _same(one: JSON, other: JSON) -> bool:
+    # Python says True == 1; a config that says so has changed.
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _show(value: JSON) -> str:
+    return "no such field" if value is MISSING else json.dumps(value, default=repr)
+
+
+def _describe(annotation: Any) -> str:
+    """Say a type in words for an error message."""
+    words: list[str] = []
+    for member in _members(annotation):
+        if get_origin(member) is Literal:
+            words += [repr(option) for option in get_args(member)]
+        elif get_origin(member) is tuple:
+            words.append(f"a list of {_describe(_item(member, 0))}")
+        else:
+            words.append("none" if member is type(None) else member.__name__)
+    return " or ".join(words)
+
+
+def _unknown_kind(annotation: Any, value: Mapping[str, JSON], path: str) -> str:
+    kinds, got = [str(_kind(cls)) for cls in _classes(annotation)], value.get("kind")
+    hint = did_you_mean(str(got), kinds)
+    return f"{path}.kind must be one of {', '.join(kinds)}, got {_show(got)}.{hint}"
