@@ -90,18 +90,16 @@ def _annotations(cls: type) -> dict[str, Any]:
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
-    """Return the members of a union, or the annotation alone."""
-    is_union = get_origin(annotation) in (Union, types.UnionType)
-    return get_args(annotation) if is_union else (annotation,)
+    union = get_origin(annotation) in (Union, types.UnionType)
+    return get_args(annotation) if union else (annotation,)
 
 
 def _classes(annotation: Any) -> list[type]:
-    """Return the dataclasses among the members of a union."""
     return [m for m in _members(annotation) if isinstance(m, type) and is_dataclass(m)]
 
 
 def _kind(cls: type) -> str | None:
-    """Return the tag of a dataclass: the one value of its `kind` field."""
+    # The tag of a dataclass is the one value of its `kind` field.
     options = get_args(_annotations(cls).get("kind"))
     return options[0] if len(options) == 1 else None
 
@@ -220,7 +218,6 @@ def _read(member: Any, text: str, path: str) -> JSON:
 
 
 def _item(member: Any, index: int) -> Any:
-    """Return the type of one item of a tuple type."""
     kinds = get_args(member)
     return kinds[0] if kinds[-1] is Ellipsis else kinds[min(index, len(kinds) - 1)]
 

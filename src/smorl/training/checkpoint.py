@@ -26,13 +26,13 @@ from smorl.training.manifest import (
     STATE,
     TENSORS,
     damaged,
+    dump_json,
     read_manifest,
     sync_folder,
     verify,
     write_files,
 )
 from smorl.training.portable import (
-    dump_json,
     generator_state,
     load_optimizer,
     optimizer_tensors,

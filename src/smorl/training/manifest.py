@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import IO, Self, cast
 import numpy as np
 
 from smorl.config import JSON
-from smorl.errors import DamagedFile
+from smorl.errors import DamagedFile, InvalidInput
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -117,3 +118,28 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def dump_json(value: JSON, name: str, indent: int | None = None) -> str:
+    """Return JSON text that loads back to the same value, or raise naming the culprit's path."""
+    _check(value, name)
+    return json.dumps(value, allow_nan=False, indent=indent)
+
+
+def _check(value: JSON, path: str) -> None:
+    """Refuse what JSON would lose or change: NaN, keys that are not text, foreign types."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"{path} is {value}, which JSON cannot hold; store None instead.")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"{path} has the key {key!r}; JSON keys must be text.")
+            _check(item, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check(item, f"{path}[{index}]")
+    elif value is not None and not isinstance(value, bool | int | float | str):
+        raise InvalidInput(
+            f"{path} is a {type(value).__name__}, which JSON cannot hold; "
+            "convert it to a number or text, or store it as an array."
+        )

@@ -1,7 +1,6 @@
-"""State in a form a checkpoint can hold: checked JSON, random streams, optimisers. No pickle."""
+"""Random streams and optimisers as tensors and JSON, which a checkpoint can hold. No pickle."""
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,31 +9,7 @@ import torch
 
 from smorl.config import JSON
 from smorl.errors import InvalidInput
-
-
-def dump_json(value: JSON, name: str, indent: int | None = None) -> str:
-    """Return JSON text that loads back to the same value, or raise naming the culprit's path."""
-    _check(value, name)
-    return json.dumps(value, allow_nan=False, indent=indent)
-
-
-def _check(value: JSON, path: str) -> None:
-    """Refuse what JSON would lose or change: NaN, keys that are not text, foreign types."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput(f"{path} is {value}, which JSON cannot hold; store None instead.")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise InvalidInput(f"{path} has the key {key!r}; JSON keys must be text.")
-            _check(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _check(item, f"{path}[{index}]")
-    elif value is not None and not isinstance(value, bool | int | float | str):
-        raise InvalidInput(
-            f"{path} is a {type(value).__name__}, which JSON cannot hold; "
-            "convert it to a number or text, or store it as an array."
-        )
+from smorl.training.manifest import dump_json
 
 
 def generator_state(generator: np.random.Generator) -> JSON:
