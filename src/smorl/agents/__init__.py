@@ -1,0 +1,1 @@
+"""Goal-conditioned policies and critics over sets of objects, and the SAC learner."""

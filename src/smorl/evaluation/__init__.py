@@ -1,0 +1,1 @@
+"""Evaluation: sub-goal cycling (Alg. 3), fixed episodes, videos."""

@@ -1,0 +1,1 @@
+"""Replay of whole episodes and hindsight relabelling."""

@@ -1,0 +1,52 @@
+"""Agents over object sets: the learner seen from the collecting and evaluating side."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from smorl.agents.sac import Sac
+from smorl.types import ObjectGoal, ObjectSet
+
+
+class SacAgent:
+    """Acts with a SAC learner's policy; NumPy in, NumPy out."""
+
+    def __init__(self, sac: Sac) -> None:
+        self.sac = sac
+
+    def act(
+        self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return actions (K, A): the mode, or a sample when `noise` ~ N(0, 1) is given."""
+        noisy = None if noise is None else torch.from_numpy(noise)
+        return self.sac.act(*self._tensors(objects, goal), noisy).numpy()
+
+    def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Return the critic's value of pursuing `goal`, (K,)."""
+        return self.sac.value(*self._tensors(objects, goal)).numpy()
+
+    def _tensors(self, objects: ObjectSet, goal: ObjectGoal) -> tuple[torch.Tensor, ...]:
+        depth = objects.depth.shape[-1]
+        return (
+            torch.from_numpy(objects.features()),
+            torch.from_numpy(np.ascontiguousarray(objects.present)),
+            torch.from_numpy(goal.features(depth)),
+        )
+
+
+class PassiveAgent:
+    """Does nothing: the dotted line of the paper's figures."""
+
+    def __init__(self, actions: int) -> None:
+        self.actions = actions
+
+    def act(
+        self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return zero actions (K, A)."""
+        return np.zeros((len(objects.present), self.actions), np.float32)
+
+    def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Return zero: no goal looks better than another."""
+        return np.zeros(len(objects.present), np.float32)

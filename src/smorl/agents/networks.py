@@ -1,0 +1,198 @@
+"""The policy pi(a | z, z_g) = f(A, z_g) and the twin critics Q(z, z_g, a), as ensembles.
+
+Both have their own torso (Paper: separate attention for policy and Q-function).
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from smorl.agents.layers import EnsembleMLP
+from smorl.agents.set_encoders import DeepSets, Flat, GoalAttention
+from smorl.types import ObjectLayout
+
+
+@dataclass(frozen=True)
+class TorsoConfig:
+    """How a set of objects and a goal become one vector."""
+
+    kind: Literal["attention", "deepsets", "deepsets-padded", "flat"] = "attention"
+    embedding: int = 48  # d_e, split over the conditional heads
+    heads: int = 3  # conditional heads
+    free_heads: int = 1  # heads of the learned, goal-unconditional queries
+    queries: int = 0  # M learned queries; 0 switches the unconditional part off
+    aggregate: int = 128  # width of the DeepSets sum
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Shapes of policy and critics. Defaults are the release's ground-truth settings."""
+
+    torso: TorsoConfig = field(default_factory=TorsoConfig)
+    policy_hidden: tuple[int, ...] = (128, 128)
+    critic_hidden: tuple[int, ...] = (128, 128, 128)
+    activation: Literal["relu", "elu", "silu"] = "relu"
+    hidden_bias: float = 0.1
+    initial_std: float = 0.2  # of the action before tanh, measured after it
+    # Ours, off in the paper presets; each measured in docs/learner.md.
+    normalise_positions: bool = False  # shift and scale positions to about [-1, 1]
+    relative: bool = False  # give every object its offset to the goal
+    matched: bool = False  # hand the matched object to the network beside the attention
+    critic_norm: bool = False
+    policy_norm: bool = False
+
+
+class Inputs(nn.Module):
+    """Optional changes to the features before the torso; the identity in the paper presets."""
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        layout: ObjectLayout,
+        centre: tuple[float, ...],
+        spread: tuple[float, ...],
+    ) -> None:
+        super().__init__()
+        self.shift: Tensor
+        self.scale: Tensor
+        self.what = slice(0, layout.what)
+        self.position = slice(layout.what, layout.what + layout.position)
+        self.relative, self.matched = config.relative, config.matched
+        shift, scale = torch.zeros(layout.features), torch.ones(layout.features)
+        if config.normalise_positions:
+            shift[self.position] = torch.tensor(centre)
+            scale[self.position] = 1.0 / torch.tensor(spread)
+        self.register_buffer("shift", shift, persistent=False)
+        self.register_buffer("scale", scale, persistent=False)
+        self.identity = not config.normalise_positions
+        self.features = layout.features + (layout.position if config.relative else 0)
+        self.extra = self.features if config.matched else 0
+
+    def forward(
+        self, objects: Tensor, present: Tensor, goal: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return objects, goal and, if asked for, the matched object's features."""
+        if not self.identity:
+            # Absent slots stay zero, so that an empty set pools to zero.
+            objects = (objects - self.shift) * self.scale * present.unsqueeze(-1)
+            goal = (goal - self.shift) * self.scale
+        what_distance = None
+        if self.matched:
+            offset = objects[..., self.what] - goal[:, None, self.what]
+            what_distance = offset.square().sum(-1).masked_fill(~present, math.inf)
+        if self.relative:
+            offset = (goal[:, None, self.position] - objects[..., self.position]) * present[
+                ..., None
+            ]
+            objects = torch.cat([objects, offset], dim=-1)
+            goal = F.pad(goal, (0, offset.shape[-1]))
+        if what_distance is None:
+            return objects, goal, None
+        index = what_distance.argmin(1)
+        return objects, goal, objects[torch.arange(len(objects)), index]
+
+
+def build_torso(
+    config: TorsoConfig, features: int, members: int
+) -> GoalAttention | DeepSets | Flat:
+    """Return the set encoder that `config` names; it has an attribute `size`."""
+    if config.kind == "attention":
+        return GoalAttention(
+            members, features, config.embedding, config.heads, config.free_heads, config.queries
+        )
+    if config.kind == "flat":
+        return Flat(features)
+    masked = config.kind == "deepsets"
+    return DeepSets(members, features, config.embedding, config.aggregate, masked=masked)
+
+
+class _Network(nn.Module):
+    """Inputs, torso and MLP; `tail` extra inputs (the action) join before the MLP."""
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        inputs: Inputs,
+        members: int,
+        hidden: tuple[int, ...],
+        tail: int,
+        outputs: int,
+        norm: bool,
+    ) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.torso = build_torso(config.torso, inputs.features, members)
+        self.mlp = EnsembleMLP(
+            members,
+            self.torso.size + inputs.extra + tail,
+            hidden,
+            outputs,
+            activation=config.activation,
+            norm=norm,
+            hidden_bias=config.hidden_bias,
+        )
+        self.members = members
+
+    def forward(
+        self, objects: Tensor, present: Tensor, goal: Tensor, tail: Tensor | None = None
+    ) -> Tensor:
+        objects, goal, matched = self.inputs(objects, present, goal)
+        x = self.torso(objects, present, goal)
+        extra = [part for part in (matched, tail) if part is not None]
+        if not extra:
+            return self.mlp(x)
+        if x.dim() == 2:
+            return self.mlp(torch.cat([x, *extra], dim=-1))
+        return self.mlp(torch.cat([x, *(e.expand(self.members, -1, -1) for e in extra)], dim=-1))
+
+
+class Policy(nn.Module):
+    """A tanh-squashed Gaussian policy."""
+
+    LOG_STD_RANGE = (-20.0, 2.0)
+
+    def __init__(self, config: NetworkConfig, inputs: Inputs, actions: int) -> None:
+        super().__init__()
+        self.net = _Network(
+            config, inputs, 1, config.policy_hidden, 0, 2 * actions, config.policy_norm
+        )
+        with torch.no_grad():
+            # Release: last layer drawn from +-0.001 around zero bias, so the first actions are
+            # spread by `initial_std` around nothing in particular.
+            self.net.mlp.head.bias.uniform_(-1e-3, 1e-3)
+        self.log_std_offset = math.log(math.atanh(config.initial_std))
+
+    def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and log standard deviation before the squashing, (B, A) each."""
+        mean, log_std = self.net(objects, present, goal)[0].chunk(2, dim=-1)
+        return mean, (log_std + self.log_std_offset).clamp(*self.LOG_STD_RANGE)
+
+    def sample(
+        self, objects: Tensor, present: Tensor, goal: Tensor, noise: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return squashed actions (B, A) and their log density (B,); `noise` ~ N(0, 1)."""
+        mean, log_std = self(objects, present, goal)
+        action = torch.tanh(mean + log_std.exp() * noise)
+        return action, squashed_log_prob(action, log_std, noise)
+
+
+def squashed_log_prob(action: Tensor, log_std: Tensor, noise: Tensor) -> Tensor:
+    """Log density of tanh(mean + std * noise); Release: 1e-6 inside the log of the Jacobian."""
+    normal = -0.5 * (noise.square() + math.log(2 * math.pi)) - log_std
+    return (normal - torch.log(1 - action.square() + 1e-6)).sum(-1)
+
+
+class TwinCritic(nn.Module):
+    """Two critics with separate parameters, evaluated as one batched network."""
+
+    def __init__(self, config: NetworkConfig, inputs: Inputs, actions: int) -> None:
+        super().__init__()
+        self.net = _Network(config, inputs, 2, config.critic_hidden, actions, 1, config.critic_norm)
+
+    def forward(self, objects: Tensor, present: Tensor, goal: Tensor, action: Tensor) -> Tensor:
+        """Return Q of both critics, (2, B)."""
+        return self.net(objects, present, goal, action).squeeze(-1)

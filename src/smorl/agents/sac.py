@@ -1,0 +1,140 @@
+"""Soft actor-critic over sets of objects: one class, one page for the update."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from smorl.agents.networks import Inputs, NetworkConfig, Policy, TwinCritic
+from smorl.types import Batch, ObjectLayout
+
+
+@dataclass(frozen=True)
+class SacConfig:
+    """The learner. Defaults follow the paper's table where it says anything."""
+
+    batch_size: int = 2048
+    lr: float = 1e-3
+    discount: float = 0.95
+    target_rate: float = 0.05  # soft update of the target critics, every update
+    target_entropy: float = -2.0  # minus the number of action dimensions
+    initial_temperature: float = 1.0
+    reward_scale: float = 1.0
+    policy_every: int = 1  # critic updates per policy update
+    bound_targets: bool = False  # ours: clip targets to what rewards in [-worst, 0] allow
+
+
+class Sac:
+    """Policy, twin critics, targets, temperature, and their optimisers."""
+
+    def __init__(
+        self,
+        config: SacConfig,
+        networks: NetworkConfig,
+        layout: ObjectLayout,
+        actions: int,
+        *,
+        seed: int,
+        centre: tuple[float, ...] = (0.0, 0.0),
+        spread: tuple[float, ...] = (1.0, 1.0),
+        worst_reward: float = math.inf,
+    ) -> None:
+        """`seed` initialises the networks; `worst_reward` is the largest possible |reward|."""
+        self.config, self.layout, self.actions = config, layout, actions
+        self.worst_return = config.reward_scale * worst_reward / (1 - config.discount)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            inputs = Inputs(networks, layout, centre, spread)
+            self.policy = Policy(networks, inputs, actions)
+            self.critic = TwinCritic(networks, inputs, actions)
+        self.target = copy.deepcopy(self.critic).requires_grad_(False)
+        self.log_temperature = torch.tensor(
+            math.log(config.initial_temperature), requires_grad=True
+        )
+        adam = {"lr": config.lr, "fused": True}
+        self.optimizers = {
+            "policy": torch.optim.Adam(self.policy.parameters(), **adam),
+            "critic": torch.optim.Adam(self.critic.parameters(), **adam),
+            "temperature": torch.optim.Adam([self.log_temperature], **adam),
+        }
+        self.updates = 0
+
+    @property
+    def temperature(self) -> float:
+        """The entropy weight alpha."""
+        return self.log_temperature.exp().item()
+
+    @torch.no_grad()
+    def act(
+        self, objects: Tensor, present: Tensor, goal: Tensor, noise: Tensor | None = None
+    ) -> Tensor:
+        """Return actions (B, A): stochastic with `noise` ~ N(0, 1), the mode without."""
+        mean, log_std = self.policy(objects, present, goal)
+        return torch.tanh(mean if noise is None else mean + log_std.exp() * noise)
+
+    @torch.no_grad()
+    def value(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Return min Q at the policy's mode, (B,): how well the goal can be reached from here."""
+        action = self.act(objects, present, goal)
+        return self.critic(objects, present, goal, action).min(0).values
+
+    def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
+        """One gradient step of temperature, policy and critics; `noise` is (2, B, A) ~ N(0, 1).
+
+        Release: the temperature steps first and its new value is used by both other losses.
+        """
+        state = (batch.objects, batch.present, batch.goal)
+        target = self.critic_target(batch, noise[1])
+        q = self.critic(*state, batch.action)
+        critic_loss = (q - target).square().mean(1).sum()
+        info = {"critic/loss": critic_loss.detach(), "critic/q": q.detach().mean()}
+        if self.updates % self.config.policy_every == 0:
+            info |= self._update_policy(state, noise[0])
+        self._step("critic", critic_loss)
+        with torch.no_grad():
+            torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
+                list(self.target.parameters()),
+                list(self.critic.parameters()),
+                self.config.target_rate,
+            )
+        self.updates += 1
+        return info
+
+    @torch.no_grad()
+    def critic_target(self, batch: Batch, noise: Tensor) -> Tensor:
+        """r + discount * (min target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
+        state = (batch.next_objects, batch.next_present, batch.goal)
+        action, log_prob = self.policy.sample(*state, noise)
+        q = self.target(*state, action).min(0).values - self.log_temperature.exp() * log_prob
+        target = self.config.reward_scale * batch.reward + self.config.discount * q
+        if self.config.bound_targets:
+            target = target.clamp(min=-self.worst_return)
+        return target
+
+    def _update_policy(
+        self, state: tuple[Tensor, Tensor, Tensor], noise: Tensor
+    ) -> dict[str, Tensor]:
+        action, log_prob = self.policy.sample(*state, noise)
+        gap = log_prob.detach() + self.config.target_entropy
+        temperature_loss = -(self.log_temperature * gap).mean()
+        self._step("temperature", temperature_loss)
+        self.critic.requires_grad_(False)  # the policy's gradient passes through, not into, Q
+        q = self.critic(*state, action).min(0).values
+        self.critic.requires_grad_(True)
+        policy_loss = (self.log_temperature.detach().exp() * log_prob - q).mean()
+        self._step("policy", policy_loss)
+        return {
+            "policy/loss": policy_loss.detach(),
+            "policy/entropy": -log_prob.detach().mean(),
+            "temperature/value": self.log_temperature.detach().exp(),
+        }
+
+    def _step(self, name: str, loss: Tensor) -> None:
+        optimizer = self.optimizers[name]
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()

@@ -1,0 +1,142 @@
+"""Where could this object be? Priors p(position | what) for self-set and imagined goals.
+
+A prior is immutable. `fit` makes one from observed (what, position) pairs, `sample` draws places
+for given appearances, `to_arrays`/`from_arrays` turn it into plain arrays for checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from smorl.errors import DamagedFile, InvalidInput
+
+
+class Prior(Protocol):
+    """Distribution over places given an appearance."""
+
+    def sample(self, what: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw a position (B, P) for every appearance (B, W)."""
+        ...
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high corners (P,) of the support."""
+        ...
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return everything needed to rebuild the prior."""
+        ...
+
+
+@dataclass(frozen=True)
+class UniformPrior:
+    """Uniform over a box, whatever the appearance (Release: a hand-set box)."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.low.shape != self.high.shape or not np.all(self.low < self.high):
+            raise InvalidInput(
+                f"a uniform prior needs low < high, got {self.low.tolist()} and "
+                f"{self.high.tolist()}; check the goal box."
+            )
+
+    @classmethod
+    def fit(cls, what: np.ndarray, position: np.ndarray) -> UniformPrior:
+        """Return the bounding box of the observed positions (M, P)."""
+        _check_samples(what, position)
+        low, high = position.min(0), position.max(0)
+        return cls(low, np.where(high > low, high, low + 1e-6))
+
+    def sample(self, what: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        size = (len(what), len(self.low))
+        return rng.uniform(self.low, self.high, size).astype(np.float32)
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.low, self.high
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class FittedPrior:
+    """p(position | what): a density per appearance cluster, clipped to its support (Alg. 2).
+
+    Appearances are clustered by k-means; each cluster keeps a sample of its positions, and a draw
+    is one of them plus Gaussian noise of the cluster's bandwidth (a kernel density estimate),
+    clipped to the box the cluster was seen in.
+    """
+
+    centres: np.ndarray  # (C, W) cluster centres in appearance space
+    places: np.ndarray  # (C, M, P) positions kept per cluster
+    bandwidth: np.ndarray  # (C, P) standard deviation of the noise
+    low: np.ndarray  # (C, P) corners of each cluster's support
+    high: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, what: np.ndarray, position: np.ndarray, clusters: int, seed: int, keep: int = 2000
+    ) -> FittedPrior:
+        """Fit to appearances (M, W) and positions (M, P)."""
+        from sklearn.cluster import KMeans
+
+        _check_samples(what, position)
+        if not 1 <= clusters <= len(what):
+            raise InvalidInput(
+                f"clusters={clusters} must be between 1 and the number of samples, {len(what)}."
+            )
+        kmeans = KMeans(clusters, n_init=4, random_state=seed)  # pyright: ignore[reportArgumentType]
+        model = kmeans.fit(what)
+        centres = model.cluster_centers_.astype(np.float32)
+        rng = np.random.default_rng(seed)
+        members = [position[model.labels_ == c] for c in range(clusters)]
+        kept = [m[rng.integers(0, len(m), keep)] for m in members]
+        # Scott's rule per dimension, the default of kernel density estimation libraries.
+        scott = [m.std(0) * len(m) ** (-1 / (m.shape[1] + 4)) for m in members]
+        return cls(
+            centres,
+            np.stack(kept).astype(np.float32),
+            np.stack(scott).astype(np.float32),
+            np.stack([m.min(0) for m in members]).astype(np.float32),
+            np.stack([m.max(0) for m in members]).astype(np.float32),
+        )
+
+    def cluster(self, what: np.ndarray) -> np.ndarray:
+        """Return the nearest cluster (B,) of appearances (B, W)."""
+        offset = what[:, None] - self.centres[None]
+        return (offset**2).sum(-1).argmin(1)
+
+    def sample(self, what: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        c = self.cluster(what)
+        place = self.places[c, rng.integers(0, self.places.shape[1], len(c))]
+        noise = rng.standard_normal(place.shape).astype(np.float32) * self.bandwidth[c]
+        return np.clip(place + noise, self.low[c], self.high[c])
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.low.min(0), self.high.max(0)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        names = ("centres", "places", "bandwidth", "low", "high")
+        return {name: getattr(self, name) for name in names}
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> UniformPrior | FittedPrior:
+    """Rebuild a prior from `to_arrays`."""
+    kind = FittedPrior if "centres" in arrays else UniformPrior
+    try:
+        return kind(**arrays)
+    except TypeError as error:
+        raise DamagedFile(f"these arrays are not a prior: {sorted(arrays)}.") from error
+
+
+def _check_samples(what: np.ndarray, position: np.ndarray) -> None:
+    if len(what) == 0 or len(what) != len(position):
+        raise InvalidInput(
+            f"fitting a prior needs as many appearances as positions and at least one, got "
+            f"{len(what)} and {len(position)}; collect some episodes first."
+        )

@@ -1,0 +1,77 @@
+"""The goal space: what a goal is, when it is reached, and which ones to try next.
+
+One class serves every method: with appearance it is SMORL's matched-object space (Eq. 7); with
+zero appearance dimensions it is the plain distance between vectors of SAC+HER and RIG.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from smorl.goals.matching import match, take_object
+from smorl.goals.priors import Prior
+from smorl.goals.rewards import matching_reward
+from smorl.types import ObjectGoal, ObjectSet
+
+
+@dataclass(frozen=True)
+class GoalConfig:
+    """Thresholds in the units of the positions (metres on ground truth)."""
+
+    match_threshold: float = 0.5  # alpha of Eq. 7, in appearance space
+    no_match_reward: float = -0.5  # r_no_goal of Eq. 7
+    solved_threshold: float = 0.05
+    prior: Literal["uniform", "fitted"] = "uniform"
+    # The uniform prior's box for one object. Release: the environments' goal box.
+    low: tuple[float, ...] = (-0.2, 0.45)
+    high: tuple[float, ...] = (0.2, 0.7)
+
+
+@dataclass(frozen=True)
+class GoalSpace:
+    """Reward, achieved goals, imagined goals and the solved test over sets of objects."""
+
+    config: GoalConfig
+    prior: Prior
+
+    def reward(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Eq. 7 for every set and goal, (...,)."""
+        return matching_reward(
+            objects, goal, self.config.match_threshold, self.config.no_match_reward
+        )
+
+    def solved(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Is the matched object within the threshold of the goal's place? (...,) bool."""
+        found = match(objects, goal.what, self.config.match_threshold)
+        place = take_object(objects.position, found.index)
+        near = np.linalg.norm(place - goal.position, axis=-1) < self.config.solved_threshold
+        return found.matched & near
+
+    def achieved(self, objects: ObjectSet, what: np.ndarray) -> tuple[ObjectGoal, np.ndarray]:
+        """Return the matched object of each set as a goal, and where there is a match (...,)."""
+        found = match(objects, what, self.config.match_threshold)
+        goal = ObjectGoal(*(take_object(a, found.index) for _, a in objects.goals().arrays()))
+        return goal, found.matched
+
+    def imagine(self, goal: ObjectGoal, rng: np.random.Generator) -> ObjectGoal:
+        """Keep the object (what, scale), draw a new place from p(where | what): (B, .)."""
+        return ObjectGoal(goal.what, self.prior.sample(goal.what, rng), goal.scale)
+
+    def propose(self, objects: ObjectSet, rng: np.random.Generator) -> ObjectGoal:
+        """Pick a random detected object of each first frame (B, N) and imagine it elsewhere.
+
+        A frame in which nothing was detected yields the zero appearance, which matches nothing.
+        """
+        return self.imagine(pick_object(objects, rng), rng)
+
+
+def pick_object(objects: ObjectSet, rng: np.random.Generator) -> ObjectGoal:
+    """Return one present object of each set (B, N), uniformly, as a goal at its own place."""
+    score = rng.random(objects.present.shape)
+    index = np.where(objects.present, score, -1.0).argmax(-1)
+    goal = ObjectGoal(*(take_object(a, index) for _, a in objects.goals().arrays()))
+    empty = ~objects.present.any(-1)
+    return goal.map(lambda array: np.where(empty[:, None], 0, array)) if empty.any() else goal

@@ -1,0 +1,66 @@
+"""Perfect perception: the simulator's state as objects (Sec. 5.1) or as one vector (SAC+HER)."""
+
+import numpy as np
+
+from smorl.errors import InvalidInput
+from smorl.types import ObjectLayout, ObjectSet
+
+
+class GroundTruthObjects:
+    """State (K, 2(n+1)), hand then pucks, metres -> n + 1 objects with one-hot appearance.
+
+    `identities` is the length of the one-hot code: n + 1 for the environment trained on; an agent
+    can be evaluated with fewer pucks, because identities then simply stay unused.
+    """
+
+    def __init__(self, items: int, identities: int | None = None) -> None:
+        identities = items if identities is None else identities
+        if items > identities:
+            raise InvalidInput(
+                f"a one-hot code of {identities} identities cannot name {items} objects (arm and "
+                f"{items - 1} pucks); evaluate with at most {identities - 1} pucks, or train with "
+                f"more."
+            )
+        self.items = items
+        self.layout = ObjectLayout(slots=items, what=identities)
+        self._what = np.eye(identities, dtype=np.float32)[:items]
+
+    def init(self, batch: int) -> None:
+        """There is no history to carry."""
+
+    def step(
+        self, carry: None, observation: np.ndarray, actions: np.ndarray
+    ) -> tuple[None, ObjectSet]:
+        return None, self.encode_goal(observation)
+
+    def encode_goal(self, observation: np.ndarray) -> ObjectSet:
+        batch = len(observation)
+        nothing = np.zeros((batch, self.items, 0), np.float32)
+        return ObjectSet(
+            what=np.broadcast_to(self._what, (batch, *self._what.shape)),
+            position=observation.reshape(batch, self.items, 2).astype(np.float32),
+            scale=nothing,
+            depth=nothing,
+            present=np.ones((batch, self.items), bool),
+        )
+
+
+class GroundTruthVector:
+    """State (K, D) as a set of one object without appearance; see `smorl.types`."""
+
+    def __init__(self, size: int) -> None:
+        self.layout = ObjectLayout(slots=1, what=0, position=size)
+
+    def init(self, batch: int) -> None:
+        """There is no history to carry."""
+
+    def step(
+        self, carry: None, observation: np.ndarray, actions: np.ndarray
+    ) -> tuple[None, ObjectSet]:
+        return None, self.encode_goal(observation)
+
+    def encode_goal(self, observation: np.ndarray) -> ObjectSet:
+        batch = len(observation)
+        nothing = np.zeros((batch, 1, 0), np.float32)
+        position = observation.astype(np.float32)[:, None]
+        return ObjectSet(nothing, position, nothing, nothing, np.ones((batch, 1), bool))

@@ -1,0 +1,142 @@
+"""What a run is made of, and how all of it goes into a checkpoint and comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from smorl.agents.agent import PassiveAgent, SacAgent
+from smorl.agents.sac import Sac
+from smorl.goals.priors import FittedPrior, Prior, UniformPrior, from_arrays
+from smorl.goals.spaces import GoalSpace
+from smorl.methods import get_method
+from smorl.perception.encoder import Encoder
+from smorl.replay.buffer import Replay
+from smorl.seeding import stream, torch_seed
+from smorl.training.checkpoint import (
+    Checkpoint,
+    generator_state,
+    load_optimizer,
+    optimizer_tensors,
+    restore_generator,
+)
+from smorl.training.settings import RunConfig
+
+ACTIONS = 2  # hand motion in x and y
+
+
+@dataclass
+class Counters:
+    """Where a run is. `credit` is the fraction of an update owed to the steps taken so far."""
+
+    env_steps: int = 0
+    updates: int = 0
+    rounds: int = 0
+    evaluated: int = 0  # environment steps at the last evaluation
+    credit: float = 0.0
+
+
+@dataclass
+class RunState:
+    """Everything that changes during a run and decides how it goes on."""
+
+    encoder: Encoder
+    sac: Sac
+    replay: Replay
+    space: GoalSpace
+    streams: dict[str, np.random.Generator]
+    counters: Counters = field(default_factory=Counters)
+
+    @classmethod
+    def create(cls, config: RunConfig, items: int) -> RunState:
+        """Return the state at step 0 for an environment with `items` = arm and pucks."""
+        encoder = get_method(config.method).encoder(items, None)
+        prior = uniform_prior(config, encoder)
+        low, high = prior.box()
+        centre, spread = (low + high) / 2, (high - low) / 2
+        sac = Sac(
+            config.sac,
+            config.networks,
+            encoder.layout,
+            ACTIONS,
+            seed=torch_seed(config.seed, "networks"),
+            centre=tuple(centre.tolist()),
+            spread=tuple(spread.tolist()),
+        )
+        replay = Replay(
+            config.collect.replay_steps, config.collect.horizon, encoder.layout, ACTIONS
+        )
+        streams = {name: stream(config.seed, name) for name in ("collect", "learn")}
+        return cls(encoder, sac, replay, GoalSpace(config.goals, prior), streams)
+
+    def agent(self, method: str) -> SacAgent | PassiveAgent:
+        """Return who acts."""
+        return SacAgent(self.sac) if get_method(method).learns else PassiveAgent(ACTIONS)
+
+    def fit_prior(self, seed: int) -> None:
+        """Fit p(where | what) to the replayed observations (Alg. 2, line 3)."""
+        objects = self.replay.episodes.objects[: self.replay.size]
+        what, position = objects.what[objects.present], objects.position[objects.present]
+        clusters = self.encoder.layout.slots
+        prior = FittedPrior.fit(what, position, clusters, seed)
+        self.space = GoalSpace(self.space.config, prior)
+
+    def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
+        """Return tensors, arrays and JSON for `save_checkpoint`."""
+        tensors = {f"{name}/{key}": value for name, key, value in _parameters(self.sac)}
+        optimizers = {}
+        for name, optimizer in self.sac.optimizers.items():
+            found, optimizers[name] = optimizer_tensors(f"optimizer/{name}", optimizer)
+            tensors |= found
+        arrays, pointers = self.replay.state()
+        arrays = {f"replay/{name}": array for name, array in arrays.items()}
+        arrays |= {f"prior/{k}": v for k, v in self.space.prior.to_arrays().items()}
+        state = {
+            "counters": vars(self.counters),
+            "replay": pointers,
+            "optimizers": optimizers,
+            "streams": {name: generator_state(rng) for name, rng in self.streams.items()},
+            "sac_updates": self.sac.updates,
+        }
+        return tensors, arrays, state
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore `save` from a verified checkpoint."""
+        tensors, arrays, state = checkpoint.tensors, checkpoint.arrays, checkpoint.state
+        self.load_agent(checkpoint)
+        for name, optimizer in self.sac.optimizers.items():
+            load_optimizer(f"optimizer/{name}", optimizer, tensors, state["optimizers"][name])
+        self.replay.load(_under("replay/", arrays), state["replay"])
+        self.streams = {name: restore_generator(s) for name, s in state["streams"].items()}
+        self.counters = Counters(**state["counters"])
+        self.sac.updates = state["sac_updates"]
+
+    def load_agent(self, checkpoint: Checkpoint) -> None:
+        """Restore only what acting and judging need: networks and prior."""
+        with torch.no_grad():
+            for name, key, value in _parameters(self.sac):
+                value.copy_(checkpoint.tensors[f"{name}/{key}"])
+        self.space = GoalSpace(self.space.config, from_arrays(_under("prior/", checkpoint.arrays)))
+
+
+def uniform_prior(config: RunConfig, encoder: Encoder) -> Prior:
+    """Return the uniform prior of one object, repeated where the state is one long vector."""
+    low, high = (np.asarray(b, np.float32) for b in (config.goals.low, config.goals.high))
+    copies = encoder.layout.position // len(low)
+    return UniformPrior(np.tile(low, copies), np.tile(high, copies))
+
+
+def _parameters(sac: Sac) -> list[tuple[str, str, torch.Tensor]]:
+    modules = {"policy": sac.policy, "critic": sac.critic, "target": sac.target}
+    found = [
+        (name, key, value)
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    ]
+    return [*found, ("temperature", "log", sac.log_temperature)]
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -1,0 +1,235 @@
+"""The training loop of every method (Alg. 1 and 2): collect, store, relabel, update, evaluate.
+
+A round collects one whole episode per environment row and then makes the gradient steps those
+steps have earned. Checkpoints fall between rounds, where no episode is in flight, so a resumed
+run repeats exactly what an uninterrupted one would have done.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from smorl.errors import Diverged
+from smorl.evaluation.evaluate import Evaluation, evaluate
+from smorl.goals.spaces import GoalSpace
+from smorl.methods import get_method, make_envs
+from smorl.replay.relabel import sample_batch
+from smorl.training.checkpoint import load_latest, save_checkpoint
+from smorl.training.collector import collect
+from smorl.training.logger import RunLogger
+from smorl.training.run_dir import RunDir
+from smorl.training.run_state import ACTIONS, RunState
+from smorl.training.settings import RunConfig
+
+EVALUATION_COLUMNS = (
+    "env_steps",
+    "updates",
+    "object_distance",
+    "object_distance_std",
+    "object_distance_median",
+    "success",
+    "pucks_within_5cm",
+    "subgoals_solved",
+    "passive_distance",
+    "mean_length",
+    "episodes",
+)
+MAX_EVALUATION_ROWS = 50
+
+
+class Reporter(Protocol):
+    """Who is told how it goes: the terminal's progress bar, or nobody."""
+
+    def update(self, env_steps: int, updates: int, distance: float | None) -> None:
+        """Called after every round."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Called with things worth a line of their own."""
+        ...
+
+
+class Trainer:
+    """A run: its state, its environments, its folder."""
+
+    def __init__(self, config: RunConfig, run: RunDir, reporter: Reporter) -> None:
+        self.config, self.run, self.reporter = config, run, reporter
+        self.learns = get_method(config.method).learns
+        self.envs = make_envs(config.env, config.collect.num_envs, config.threads)
+        self.items = self.envs.single_observation_space["observation"].shape[0] // 2  # pyright: ignore
+        self.state = RunState.create(config, self.items)
+        self.agent = self.state.agent(config.method)
+        self.logger = RunLogger(run, EVALUATION_COLUMNS)
+        self.distance: float | None = None
+        self._seconds: dict[str, float] = {}
+
+    def resume(self) -> bool:
+        """Continue from the newest good checkpoint, if there is one."""
+        checkpoint = load_latest(self.run.checkpoints)
+        if checkpoint is None:
+            self.logger.truncate({"metrics": 0, "evaluations": 0})
+            return False
+        for sentence in checkpoint.damaged:
+            self.reporter.note(sentence)
+        self.state.load(checkpoint)
+        self.agent = self.state.agent(self.config.method)
+        self.distance = checkpoint.state["distance"]
+        self.logger.truncate(checkpoint.state["log"])
+        return True
+
+    def train(self) -> Evaluation:
+        """Run to the end; on Ctrl-C save a checkpoint and let the interrupt through."""
+        torch.set_num_threads(self.config.threads)
+        counters, collecting = self.state.counters, self.config.collect
+        saved = time.monotonic()
+        try:
+            while self.learns and counters.env_steps < collecting.total_steps:
+                self.round()
+                if counters.env_steps - counters.evaluated >= self.config.evaluation.every:
+                    self.evaluate(self.config.evaluation.episodes)
+                self.reporter.update(counters.env_steps, counters.updates, self.distance)
+                if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
+                    self.checkpoint()
+                    saved = time.monotonic()
+        except KeyboardInterrupt:
+            self.reporter.note(f"Stopped at {counters.env_steps} steps.")
+            raise
+        result = self.evaluate(self.config.evaluation.final_episodes)
+        self.checkpoint()
+        return result
+
+    def round(self) -> None:
+        """Collect one episode per row, then learn from replay."""
+        state, counters = self.state, self.state.counters
+        first = counters.env_steps < self.config.collect.initial_steps
+        with self._timed("collect"):
+            episodes = collect(
+                self.envs,
+                state.encoder,
+                self._random if first else self._explore,
+                state.space,
+                self.config.collect.horizon,
+                state.streams["collect"],
+            )
+            state.replay.add(episodes)
+        steps = episodes.actions.shape[0] * episodes.actions.shape[1]
+        counters.env_steps += steps
+        counters.rounds += 1
+        done = counters.env_steps >= self.config.collect.initial_steps
+        if first and done and self.config.goals.prior == "fitted":
+            state.fit_prior(self.config.seed)
+        if not done:
+            return
+        counters.credit += steps * self.config.collect.updates_per_step
+        updates, counters.credit = int(counters.credit), counters.credit % 1
+        if updates:
+            self._log(self._learn(updates))
+
+    def _learn(self, updates: int) -> dict[str, float]:
+        state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
+        sums: dict[str, torch.Tensor] = {}
+        for _ in range(updates):
+            with self._timed("relabel"):
+                batch = sample_batch(
+                    state.replay.episodes,
+                    state.replay.size,
+                    size,
+                    state.space,
+                    self.config.relabel,
+                    rng,
+                ).map(torch.from_numpy)
+                noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
+            with self._timed("update"):
+                info = state.sac.update(batch, noise)
+            for name, value in info.items():
+                sums[name] = sums.get(name, torch.zeros(())) + value
+        state.counters.updates += updates
+        means = {name: float(value) / updates for name, value in sums.items()}
+        means["reward/mean"] = float(batch.reward.mean())
+        return means
+
+    def _log(self, means: dict[str, float]) -> None:
+        counters = self.state.counters
+        row = {"env_steps": counters.env_steps, "updates": counters.updates, **means}
+        bad = [name for name, value in means.items() if not math.isfinite(value)]
+        if bad or abs(means["critic/q"]) > 1e6:
+            path = save_checkpoint(
+                self.run.path / "diverged", counters.env_steps, *self._snapshot(), keep=1
+            )
+            raise Diverged(
+                f"training diverged at step {counters.env_steps} ({', '.join(bad) or 'critic/q'} "
+                f"is {means[bad[0]] if bad else means['critic/q']}); the state is in {path}. "
+                f"Try a smaller --sac.lr or a larger --sac.batch_size in a new run folder."
+            )
+        self.logger.metrics(row)
+        self.logger.timing({"env_steps": counters.env_steps, **self._seconds})
+
+    def evaluate(self, episodes: int) -> Evaluation:
+        """Evaluate on the fixed episodes, log the row, remember the distance."""
+        settings, counters = self.config.evaluation, self.state.counters
+        rows = min(episodes, MAX_EVALUATION_ROWS)
+        with self._timed("evaluate"):
+            envs = make_envs(self.config.env, rows, self.config.threads)
+            result = evaluate(
+                envs,
+                self.state.encoder,
+                self.agent,
+                evaluation_space(self.state.space, settings.solved_threshold),
+                settings.subgoals,
+                episodes=episodes,
+                seed=settings.seed,
+            )
+            envs.close()
+        summary = result.summary()
+        self.distance = float(summary["object_distance"])
+        counters.evaluated = counters.env_steps
+        self.logger.evaluation(
+            {"env_steps": counters.env_steps, "updates": counters.updates, **summary}
+        )
+        return result
+
+    def checkpoint(self) -> None:
+        """Save everything, atomically."""
+        with self._timed("checkpoint"):
+            save_checkpoint(self.run.checkpoints, self.state.counters.env_steps, *self._snapshot())
+
+    def _snapshot(self):
+        tensors, arrays, state = self.state.save()
+        return tensors, arrays, {**state, "log": self.logger.position(), "distance": self.distance}
+
+    def _random(self, objects, goal) -> np.ndarray:
+        rng = self.state.streams["collect"]
+        return rng.uniform(-1, 1, (self.envs.num_envs, ACTIONS)).astype(np.float32)
+
+    def _explore(self, objects, goal) -> np.ndarray:
+        rng = self.state.streams["collect"]
+        noise = rng.standard_normal((self.envs.num_envs, ACTIONS), np.float32)
+        return self.agent.act(objects, goal, noise)
+
+    def _timed(self, name: str) -> _Timer:
+        return _Timer(self._seconds, name)
+
+
+class _Timer:
+    """Adds the seconds of a `with` block to a table."""
+
+    def __init__(self, table: dict[str, float], name: str) -> None:
+        self.table, self.name = table, name
+
+    def __enter__(self) -> None:
+        self.start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = time.perf_counter() - self.start
+        self.table[self.name] = self.table.get(self.name, 0.0) + elapsed
+
+
+def evaluation_space(space: GoalSpace, solved_threshold: float) -> GoalSpace:
+    """Return the goal space with the threshold evaluation uses."""
+    return replace(space, config=replace(space.config, solved_threshold=solved_threshold))

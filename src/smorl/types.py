@@ -1,0 +1,118 @@
+"""The nouns that cross module borders: sets of objects, goals, episodes and training batches.
+
+Arrays carry any leading batch dimensions, written `...` below; `N` is the number of slots.
+The same classes hold NumPy arrays (simulation, replay) and torch tensors (learning).
+
+A state that is one flat vector (SAC+HER, RIG, Skew-Fit) is a set of ONE object whose appearance
+has zero dimensions and whose position is the vector: it always matches its goal, and the distance
+of Eq. 7 becomes the plain distance between vectors. So every method shares replay, relabelling,
+reward and learner (docs/decisions/0002-a-vector-is-a-set-of-one.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+Array = Any  # np.ndarray or torch.Tensor; one name, because both index and broadcast alike
+
+
+class _Arrays:
+    """Field-wise operations shared by the dataclasses below."""
+
+    def arrays(self) -> Iterator[tuple[str, Array]]:
+        """Yield (field name, array)."""
+        for field in fields(self):  # pyright: ignore[reportArgumentType]
+            yield field.name, getattr(self, field.name)
+
+    def map(self, function: Callable[[Array], Array]):
+        """Return the same noun with `function` applied to every array."""
+        return type(self)(**{name: function(array) for name, array in self.arrays()})
+
+    def __getitem__(self, index: Any):
+        """Index the leading dimensions of every array."""
+        return self.map(lambda array: array[index])
+
+
+@dataclass(frozen=True)
+class ObjectLayout:
+    """Sizes of an object's parts. `slots` is the fixed number of slots N of a set."""
+
+    slots: int
+    what: int
+    position: int = 2
+    scale: int = 0
+    depth: int = 0
+
+    @property
+    def features(self) -> int:
+        """Length of one object's feature vector."""
+        return self.what + self.position + self.scale + self.depth
+
+
+@dataclass(frozen=True)
+class ObjectSet(_Arrays):
+    """Objects of a frame, in slots; absent slots are zero and `present` is False there.
+
+    what (..., N, W) appearance; position (..., N, P) metres on ground truth, image coordinates on
+    pixels; scale (..., N, S); depth (..., N, D); present (..., N) bool.
+    """
+
+    what: Array
+    position: Array
+    scale: Array
+    depth: Array
+    present: Array
+
+    def features(self) -> np.ndarray:
+        """Return [what; position; scale; depth] per object, (..., N, F)."""
+        return np.concatenate([self.what, self.position, self.scale, self.depth], axis=-1)
+
+    def goals(self) -> ObjectGoal:
+        """Return every object as a goal of its own: (..., N, .) arrays."""
+        return ObjectGoal(self.what, self.position, self.scale)
+
+
+@dataclass(frozen=True)
+class ObjectGoal(_Arrays):
+    """One object at a place: what (..., W), position (..., P), scale (..., S)."""
+
+    what: Array
+    position: Array
+    scale: Array
+
+    def features(self, depth: int = 0) -> np.ndarray:
+        """Return [what; position; scale; 0] so that goals share the objects' embedding.
+
+        Release: the goal's depth is always zero; the paper lists it without saying its value.
+        """
+        zeros = np.zeros((*self.what.shape[:-1], depth), self.what.dtype)
+        return np.concatenate([self.what, self.position, self.scale, zeros], axis=-1)
+
+
+@dataclass(frozen=True)
+class Episode(_Arrays):
+    """Whole episodes, (K, ...) leading: H + 1 observed sets and the H actions between them."""
+
+    objects: ObjectSet  # (K, H + 1, N, .)
+    actions: Array  # (K, H, A)
+    goal: ObjectGoal  # (K, .)
+
+    def map(self, function: Callable[[Array], Array]) -> Episode:
+        return Episode(self.objects.map(function), function(self.actions), self.goal.map(function))
+
+
+@dataclass(frozen=True)
+class Batch(_Arrays):
+    """What one SAC update needs, as float arrays of features: leading dimension B."""
+
+    objects: Array  # (B, N, F)
+    present: Array  # (B, N) bool
+    goal: Array  # (B, F)
+    action: Array  # (B, A)
+    reward: Array  # (B,)
+    next_objects: Array  # (B, N, F)
+    next_present: Array  # (B, N) bool
