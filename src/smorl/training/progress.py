@@ -1,0 +1,107 @@
+"""Progress for people: a bar with ETA on a terminal, a line now and then anywhere else."""
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import IO, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as RichProgress
+
+WINDOW = 60.0  # Seconds over which speeds are averaged, so that an evaluation does not jolt them.
+
+
+class Progress:
+    """Shows how far a run is; use as a context manager.
+
+    On a terminal: a bar with env steps/s, updates/s, the current distance (metres) and ETA.
+    Elsewhere: one plain line every `every` seconds and one at the end. Nothing when `quiet`.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        quiet: bool = False,
+        stream: IO[str] | None = None,
+        every: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._total, self._quiet, self._every, self._clock = total, quiet, every, clock
+        self._stream = sys.stderr if stream is None else stream
+        self._seen: deque[tuple[float, int, int]] = deque()
+        self._distance: float | None = None
+        self._last_line = clock()
+        self._line = ""
+        self._bar: RichProgress | None = None
+        console = Console(file=self._stream)
+        if not quiet and console.is_terminal and not console.is_dumb_terminal:
+            self._bar = RichProgress(
+                BarColumn(bar_width=24),
+                TextColumn("{task.percentage:3.0f} %"),
+                TextColumn("{task.fields[line]}"),
+                console=console,
+                refresh_per_second=4,
+            )
+            self._task = self._bar.add_task("", total=total, line="starting")
+
+    def update(self, env_steps: int, updates: int, distance: float | None = None) -> None:
+        """Report what was done so far, including before a resume."""
+        now = self._clock()
+        self._seen.append((now, env_steps, updates))
+        while len(self._seen) > 2 and self._seen[1][0] <= now - WINDOW:
+            self._seen.popleft()
+        self._distance = self._distance if distance is None else distance
+        self._line = self.describe()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=env_steps, line=self._line)
+        elif now - self._last_line >= self._every:
+            self._write()
+
+    def describe(self) -> str:
+        """Return the state as one line."""
+        (start, first, first_updates), (now, step, updates) = self._seen[0], self._seen[-1]
+        parts = [f"step {step}/{self._total}"]
+        if self._bar is None:
+            parts[0] += f" ({100 * step / max(1, self._total):.0f} %)"
+        if now > start and step > first:
+            speed = (step - first) / (now - start)
+            parts += [f"{speed:.0f} env steps/s"]
+            parts += [f"{(updates - first_updates) / (now - start):.0f} updates/s"]
+        if self._distance is not None:
+            parts += [f"distance {self._distance:.3f} m"]
+        if now > start and step > first:
+            parts += [f"ETA {duration((self._total - step) * (now - start) / (step - first))}"]
+        return ", ".join(parts)
+
+    def note(self, text: str) -> None:
+        """Write a line of its own, above the bar if there is one."""
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif not self._quiet:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        elif self._line:
+            self._write()
+
+    def _write(self) -> None:
+        self._last_line = self._clock()
+        self.note(self._line)
+        self._line = ""
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as h:mm:ss, or m:ss under an hour."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
