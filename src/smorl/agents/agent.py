@@ -26,7 +26,9 @@ class SacAgent:
         """Return the critic's value of pursuing `goal`, (K,)."""
         return self.sac.value(*self._tensors(objects, goal)).numpy()
 
-    def _tensors(self, objects: ObjectSet, goal: ObjectGoal) -> tuple[torch.Tensor, ...]:
+    def _tensors(
+        self, objects: ObjectSet, goal: ObjectGoal
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         depth = objects.depth.shape[-1]
         return (
             torch.from_numpy(objects.features()),

@@ -29,12 +29,14 @@ class AttentionHeads(nn.Module):
             raise ValueError(f"embedding size {size} is not divisible by {heads} heads")
         self.heads, self.size = heads, size
         self.query = EnsembleLinear(members, size, size)
-        self.key = EnsembleLinear(members, size, size)
         self.value = EnsembleLinear(members, size, size)
         self.out = EnsembleLinear(members, size, size)
-        for layer in (self.query, self.key, self.value):
-            # nn.MultiheadAttention draws the three projections as one (size, 3 size) matrix.
-            nn.init.uniform_(layer.weight, -math.sqrt(1.5 / size), math.sqrt(1.5 / size))
+        # A bias of the keys would add the same to every score, so there is none.
+        self.key = nn.Parameter(torch.empty(members, size, size))
+        # nn.MultiheadAttention draws the three projections as one (size, 3 size) matrix.
+        bound = math.sqrt(1.5 / size)
+        for weight in (self.query.weight, self.key, self.value.weight):
+            nn.init.uniform_(weight, -bound, bound)
 
     def weights(self, query: Tensor, features: Tensor, mask: Tensor, embed: Tensor) -> Tensor:
         """Attention weights (C, B, Q, h, N) of queries (C, B, Q, E) over objects (B, N, F)."""
@@ -42,7 +44,7 @@ class AttentionHeads(nn.Module):
         head = self.size // self.heads
         q = self.query(query.reshape(members, batch * count, self.size))
         q = q.view(members, batch * count, self.heads, head).transpose(1, 2)  # C h BQ d
-        key = self.key.weight.view(members, self.size, self.heads, head).permute(0, 2, 1, 3)
+        key = self.key.view(members, self.size, self.heads, head).permute(0, 2, 1, 3)
         folded = (embed.unsqueeze(1) @ key).transpose(-1, -2)  # C h d F
         u = (q @ folded) / math.sqrt(head)  # C h BQ F: the query seen in feature space
         u = u.view(members, self.heads, batch, count, -1).permute(2, 0, 3, 1, 4)

@@ -94,7 +94,7 @@ def _run(
 ) -> tuple[np.ndarray, ...]:
     count = envs.num_envs
     observation, info = envs.reset(seed=seeds)  # pyright: ignore[reportArgumentType]
-    still = np.zeros(envs.action_space.shape, np.float32)  # pyright: ignore[reportArgumentType]
+    still = np.zeros(envs.action_space.shape or (), np.float32)
     passive = np.array(info["object_distance"])
     targets = encoder.encode_goal(observation["desired_goal"])
     goals = targets.goals()

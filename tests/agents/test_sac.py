@@ -1,0 +1,142 @@
+"""Every loss of the learner against a straight-line version."""
+
+import copy
+import math
+
+import pytest
+import torch
+from torch.distributions import Normal
+
+from smorl.agents.networks import NetworkConfig, TorsoConfig, squashed_log_prob
+from smorl.agents.sac import Sac, SacConfig
+from smorl.types import Batch, ObjectLayout
+
+LAYOUT = ObjectLayout(slots=3, what=3)
+NETS = NetworkConfig(torso=TorsoConfig(embedding=12, heads=3, queries=1), policy_hidden=(16,))
+
+
+def make_batch(size=32, seed=0):
+    g = torch.Generator().manual_seed(seed)
+
+    def r(*shape):
+        return torch.randn(*shape, generator=g)
+
+    present = torch.rand(size, 3, generator=g) < 0.8
+    present[:, 0] = True
+    shape = (size, 3, LAYOUT.features)
+    return Batch(
+        r(*shape) * present[..., None],
+        present,
+        r(size, LAYOUT.features),
+        r(size, 2).tanh(),
+        -r(size).abs(),
+        r(*shape) * present[..., None],
+        present,
+    )
+
+
+def make_sac(**changes):
+    return Sac(SacConfig(batch_size=32, **changes), NETS, LAYOUT, 2, seed=5)
+
+
+def test_log_probability_of_a_squashed_gaussian():
+    mean, log_std = torch.tensor([[0.3, -0.2]]), torch.tensor([[-0.5, 0.1]])
+    noise = torch.tensor([[0.7, -1.1]])
+    x = mean + log_std.exp() * noise
+    expected = Normal(mean, log_std.exp()).log_prob(x) - torch.log(1 - torch.tanh(x) ** 2)
+    ours = squashed_log_prob(torch.tanh(x), log_std, noise)
+    torch.testing.assert_close(ours, expected.sum(-1), atol=1e-4, rtol=1e-4)
+
+
+def test_density_integrates_to_one():
+    log_std = torch.full((20001, 1), -0.3)
+    action = torch.linspace(-1 + 1e-5, 1 - 1e-5, 20001)[:, None]
+    noise = (torch.atanh(action) - 0.4) / log_std.exp()
+    density = squashed_log_prob(action, log_std, noise).exp()
+    assert torch.trapezoid(density, action[:, 0]).item() == pytest.approx(1.0, abs=2e-3)
+
+
+def member(sac, q_index, state, action):
+    return sac.critic(*state, action)[q_index]
+
+
+def test_one_update_equals_the_straight_line_version():
+    """Temperature, policy and critic steps with separate textbook losses and optimisers."""
+    sac, batch = make_sac(reward_scale=2.0), make_batch()
+    noise = torch.randn(2, 32, 2, generator=torch.Generator().manual_seed(9))
+    twin = copy.deepcopy(sac)
+    info = sac.update(batch, noise)
+
+    state = (batch.objects, batch.present, batch.goal)
+    following = (batch.next_objects, batch.next_present, batch.goal)
+    with torch.no_grad():
+        action2, logp2 = twin.policy.sample(*following, noise[1])
+        q2 = torch.minimum(*twin.target(*following, action2))
+        alpha = twin.log_temperature.exp()
+        target = 2.0 * batch.reward + 0.95 * (q2 - alpha * logp2)
+    q_a, q_b = member(twin, 0, state, batch.action), member(twin, 1, state, batch.action)
+    critic_loss = ((q_a - target) ** 2).mean() + ((q_b - target) ** 2).mean()
+    critic_grads = torch.autograd.grad(critic_loss, list(twin.critic.parameters()))
+    torch.testing.assert_close(info["critic/loss"], critic_loss.detach())
+
+    action, logp = twin.policy.sample(*state, noise[0])
+    temperature_loss = -(twin.log_temperature * (logp - 2.0).detach()).mean()
+    (gradient,) = torch.autograd.grad(temperature_loss, [twin.log_temperature])
+    new_log = twin.log_temperature.detach() - 1e-3 * gradient.sign()  # first Adam step
+    torch.testing.assert_close(sac.log_temperature.detach(), new_log, atol=1e-6, rtol=1e-5)
+
+    q = torch.minimum(*twin.critic(*state, action))
+    policy_loss = (new_log.exp() * logp - q).mean()
+    policy_grads = torch.autograd.grad(policy_loss, list(twin.policy.parameters()))
+    torch.testing.assert_close(info["policy/loss"], policy_loss.detach())
+    for module, old, grads in (
+        (sac.policy, twin.policy, policy_grads),
+        (sac.critic, twin.critic, critic_grads),
+    ):
+        for new, before, grad in zip(module.parameters(), old.parameters(), grads, strict=True):
+            torch.testing.assert_close(new.grad, grad, atol=1e-6, rtol=1e-4)
+            assert torch.isfinite(new).all()
+            step = (new - before).abs().max()
+            assert step <= 1e-3 * 1.01  # Adam's first step is the learning rate at most
+    for new, before, t in zip(
+        sac.critic.parameters(), twin.target.parameters(), sac.target.parameters(), strict=True
+    ):
+        torch.testing.assert_close(t, before + 0.05 * (new.detach() - before))
+
+
+def test_policy_step_leaves_no_gradient_in_the_critic():
+    sac, batch = make_sac(), make_batch()
+    noise = torch.randn(32, 2)
+    sac._update_policy((batch.objects, batch.present, batch.goal), noise)
+    assert all(p.grad is None for p in sac.critic.parameters())
+    assert all(p.requires_grad for p in sac.critic.parameters())
+
+
+def test_temperature_falls_when_entropy_is_above_target_and_rises_below():
+    for target, sign in ((-50.0, -1), (50.0, 1)):
+        sac = make_sac(target_entropy=target)
+        before = sac.temperature
+        sac.update(make_batch(), torch.randn(2, 32, 2))
+        assert math.copysign(1, sac.temperature - before) == sign
+
+
+def test_policy_every_skips_policy_updates():
+    sac, batch = make_sac(policy_every=2), make_batch()
+    sac.update(batch, torch.randn(2, 32, 2))
+    before = [p.clone() for p in sac.policy.parameters()]
+    sac.update(batch, torch.randn(2, 32, 2))
+    assert all(torch.equal(a, b) for a, b in zip(before, sac.policy.parameters(), strict=True))
+    sac.update(batch, torch.randn(2, 32, 2))
+    changed = zip(before, sac.policy.parameters(), strict=True)
+    assert not all(torch.equal(a, b) for a, b in changed)
+
+
+def test_same_seed_same_networks_and_the_global_stream_is_untouched():
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    a, b = make_sac(), make_sac()
+    assert torch.equal(torch.rand(1), expected)
+    assert all(
+        torch.equal(x, y) for x, y in zip(a.policy.parameters(), b.policy.parameters(), strict=True)
+    )

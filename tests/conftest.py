@@ -1,0 +1,28 @@
+"""Shared helpers: small object sets and goals made from plain numbers."""
+
+import numpy as np
+import pytest
+import torch
+
+from smorl.types import ObjectGoal, ObjectSet
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread():
+    """Tests run side by side, one thread each."""
+    torch.set_num_threads(1)
+
+
+def make_set(what, position, present=None) -> ObjectSet:
+    """An ObjectSet without scale and depth from nested lists."""
+    what, position = np.asarray(what, np.float32), np.asarray(position, np.float32)
+    if present is None:
+        present = np.ones(what.shape[:-1], bool)
+    nothing = np.zeros((*what.shape[:-1], 0), np.float32)
+    return ObjectSet(what, position, nothing, nothing, np.asarray(present, bool))
+
+
+def make_goal(what, position) -> ObjectGoal:
+    """An ObjectGoal without scale from nested lists."""
+    what, position = np.asarray(what, np.float32), np.asarray(position, np.float32)
+    return ObjectGoal(what, position, np.zeros((*what.shape[:-1], 0), np.float32))
