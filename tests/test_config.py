@@ -202,6 +202,27 @@ def test_override_reads_text_by_the_fields_type(path, text, expected):
     assert repr(changed) == repr(expected)
 
 
+def test_a_kind_that_is_no_tag_is_a_field_like_any_other():
+    @dataclass(frozen=True)
+    class Torso:
+        kind: Literal["attention", "deepsets"] = "attention"
+        size: int = 48
+
+    @dataclass(frozen=True)
+    class Networks:
+        torso: Torso = field(default_factory=Torso)
+
+    one = Networks(Torso(size=7))
+    other = override(one, {"torso.kind": "deepsets"})
+    assert other == Networks(Torso("deepsets", 7))
+    assert diff(to_json(one), to_json(replace(other, torso=replace(other.torso, size=8)))) == [
+        'torso.kind: run has "attention", asked "deepsets"',
+        "torso.size: run has 7, asked 8",
+    ]
+    with pytest.raises(InvalidInput, match="'attention' or 'deepsets', got 'deep'"):
+        override(one, {"torso.kind": "deep"})
+
+
 def test_override_can_switch_a_kind_and_set_its_fields_in_any_order():
     changed = override(Run("a"), {"agent.torso.width": "8", "agent.torso.kind": "deep-sets"})
     assert changed.agent.torso == DeepSets(width=8)

@@ -15,7 +15,6 @@ from smorl.errors import InvalidInput, did_you_mean
 
 JSON: TypeAlias = Any  # What `json.dumps` accepts; a recursive alias only gets in the way.
 Config = TypeVar("Config")
-
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -34,8 +33,8 @@ def from_json(cls: type[Config], data: JSON) -> Config:
 
 def diff(a: Mapping[str, JSON], b: Mapping[str, JSON], prefix: str = "") -> list[str]:
     """List where a run's config `a` and the one asked for, `b`, differ, one line per field."""
-    if a.get("kind") != b.get("kind"):
-        # Two different things have different fields; listing them all would hide the point.
+    if a.get("kind") != b.get("kind") and a.keys() != b.keys():
+        # Two classes of a union have different fields; listing them all would hide the point.
         a, b = {"kind": a.get("kind")}, {"kind": b.get("kind")}
     lines: list[str] = []
     for name in [*a, *(name for name in b if name not in a)]:
@@ -167,9 +166,9 @@ def _set(cls: type, data: dict[str, JSON], path: str, text: str) -> None:
         annotation = _annotations(node_cls).get(name)
         if not _classes(annotation):
             raise unknown
-        value = node.get(name)
-        value = value if isinstance(value, dict) else {}
-        if names[depth + 1 :] == ["kind"] and value.get("kind") != text:
+        value = found if isinstance(found := node.get(name), dict) else {}
+        union = len(_classes(annotation)) > 1
+        if union and names[depth + 1 :] == ["kind"] and value.get("kind") != text:
             value = {"kind": text}
         inner = _pick(annotation, value)
         if inner is None:

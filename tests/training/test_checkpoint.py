@@ -426,14 +426,14 @@ def test_streams_that_cannot_be_saved():
     assert restore_generator(generator_state(listed)).random() == listed.random()
 
 
-def learner(amsgrad: bool = False):
+def learner(**options):
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     groups = [
         {"params": network[0].parameters(), "lr": 1e-2},
         {"params": network[2].parameters(), "betas": (0.5, 0.9)},
     ]
-    return network, torch.optim.Adam(groups, lr=3e-3, amsgrad=amsgrad)
+    return network, torch.optim.Adam(groups, lr=3e-3, **options)
 
 
 def train(network, optimizer, steps, start):
@@ -445,10 +445,10 @@ def train(network, optimizer, steps, start):
         optimizer.step()
 
 
-@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("options", [{}, {"amsgrad": True}, {"fused": True}])
 @pytest.mark.parametrize("before", [0, 10])
-def test_training_continues_bit_for_bit(tmp_path, amsgrad, before):
-    network, optimizer = learner(amsgrad)
+def test_training_continues_bit_for_bit(tmp_path, options, before):
+    network, optimizer = learner(**options)
     train(network, optimizer, before, 0)
     optimizer.param_groups[0]["lr"] = 0.1 / 3
     tensors, rest = optimizer_tensors("adam", optimizer)
@@ -459,7 +459,7 @@ def test_training_continues_bit_for_bit(tmp_path, amsgrad, before):
     loaded = load_latest(tmp_path)
     assert loaded is not None
     untouched = {k: v.clone() for k, v in loaded.tensors.items()}
-    again, fresh = learner(amsgrad)
+    again, fresh = learner(**options)
     train(again, fresh, 3, 1000)
     again.load_state_dict({k: loaded.tensors[f"net/{k}"] for k in network.state_dict()})
     load_optimizer("adam", fresh, loaded.tensors, loaded.state["adam"])
