@@ -1,0 +1,72 @@
+"""Named settings. `paper-*` carries the paper's and the release's numbers, the others are fast.
+
+Every fast preset is tuned for two CPU cores; docs/learner.md has the measurements behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from smorl.errors import InvalidInput, did_you_mean
+from smorl.presets import fast, paper
+from smorl.training.settings import RunConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A name for a config; `provenance` says where numbers come from, by dotted field."""
+
+    line: str
+    build: Callable[[], RunConfig]
+    provenance: dict[str, str] = field(default_factory=dict)
+
+
+def _task(task: str, n: int) -> str:
+    return f"{task} {n} puck{'s' if n > 1 else ''}"
+
+
+def _all() -> dict[str, Preset]:
+    found = {"debug": Preset("everything in seconds, to see that it runs", fast.debug)}
+    counts = {"rearrange": range(1, 7), "push": range(1, 4)}
+    for task, numbers in counts.items():
+        for n in numbers:
+            found[f"gt-{task}-{n}"] = Preset(
+                f"SMORL on ground truth, {_task(task, n)}, in minutes", partial(fast.smorl, task, n)
+            )
+    for task, numbers in {"rearrange": range(1, 5), "push": range(1, 3)}.items():
+        for n in numbers:
+            found[f"sac-{task}-{n}"] = Preset(
+                f"SAC+HER on the flat state, {_task(task, n)}, the budget of gt-{task}-{n}",
+                partial(fast.sac_her, task, n),
+            )
+    for task, numbers in counts.items():
+        for n in numbers:
+            found[f"paper-gt-{task}-{n}"] = Preset(
+                f"SMORL on ground truth, {_task(task, n)}, the release's settings (hours)",
+                partial(paper.smorl, task, n),
+                paper.SMORL_PROVENANCE,
+            )
+    for task, numbers in {"rearrange": range(1, 5), "push": range(1, 3)}.items():
+        for n in numbers:
+            found[f"paper-sac-{task}-{n}"] = Preset(
+                f"SAC+HER on the flat state, {_task(task, n)}, the release's settings (hours)",
+                partial(paper.sac_her, task, n),
+                paper.SAC_PROVENANCE,
+            )
+            found[f"passive-{task}-{n}"] = Preset(
+                f"do nothing, {_task(task, n)}: the dotted line", partial(fast.passive, task, n)
+            )
+    return found
+
+
+PRESETS = _all()
+
+
+def get_preset(name: str) -> Preset:
+    """Return a preset by name."""
+    if name not in PRESETS:
+        hint = did_you_mean(name, PRESETS)
+        raise InvalidInput(f"unknown preset {name!r}.{hint} `smorl presets` lists them.")
+    return PRESETS[name]

@@ -31,7 +31,7 @@ def collect(
     seeds = [int(s) for s in rng.integers(0, 2**31, rows)]
     observation, _ = envs.reset(seed=seeds)  # pyright: ignore[reportArgumentType]
     # Release: one step with zero action before the first observation lets the pucks settle.
-    still = np.zeros(envs.action_space.shape, np.float32)  # pyright: ignore[reportArgumentType]
+    still = np.zeros(envs.action_space.shape or (), np.float32)
     observation = envs.step(still)[0]
     carry, objects = encoder.step(encoder.init(rows), observation["observation"], still)
     goal = space.propose(objects, rng)

@@ -58,22 +58,25 @@ class Reporter(Protocol):
 class Trainer:
     """A run: its state, its environments, its folder."""
 
-    def __init__(self, config: RunConfig, run: RunDir, reporter: Reporter) -> None:
+    def __init__(
+        self, config: RunConfig, run: RunDir, reporter: Reporter, *, tensorboard: bool = False
+    ) -> None:
         self.config, self.run, self.reporter = config, run, reporter
         self.learns = get_method(config.method).learns
         self.envs = make_envs(config.env, config.collect.num_envs, config.threads)
         self.items = self.envs.single_observation_space["observation"].shape[0] // 2  # pyright: ignore
         self.state = RunState.create(config, self.items)
         self.agent = self.state.agent(config.method)
-        self.logger = RunLogger(run, EVALUATION_COLUMNS)
+        self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
         self.distance: float | None = None
+        self.stop_requested = False  # set from outside; honoured between rounds
         self._seconds: dict[str, float] = {}
 
     def resume(self) -> bool:
         """Continue from the newest good checkpoint, if there is one."""
         checkpoint = load_latest(self.run.checkpoints)
         if checkpoint is None:
-            self.logger.truncate({"metrics": 0, "evaluations": 0})
+            self.logger.truncate(None)
             return False
         for sentence in checkpoint.damaged:
             self.reporter.note(sentence)
@@ -83,23 +86,23 @@ class Trainer:
         self.logger.truncate(checkpoint.state["log"])
         return True
 
-    def train(self) -> Evaluation:
-        """Run to the end; on Ctrl-C save a checkpoint and let the interrupt through."""
+    def train(self) -> Evaluation | None:
+        """Run to the end and evaluate; None if `stop_requested` ended it, with a checkpoint."""
         torch.set_num_threads(self.config.threads)
-        counters, collecting = self.state.counters, self.config.collect
+        counters, total = self.state.counters, self.config.collect.total_steps
         saved = time.monotonic()
-        try:
-            while self.learns and counters.env_steps < collecting.total_steps:
-                self.round()
-                if counters.env_steps - counters.evaluated >= self.config.evaluation.every:
-                    self.evaluate(self.config.evaluation.episodes)
-                self.reporter.update(counters.env_steps, counters.updates, self.distance)
-                if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
-                    self.checkpoint()
-                    saved = time.monotonic()
-        except KeyboardInterrupt:
-            self.reporter.note(f"Stopped at {counters.env_steps} steps.")
-            raise
+        while self.learns and counters.env_steps < total:
+            self.round()
+            due = counters.env_steps - counters.evaluated >= self.config.evaluation.every
+            if due and counters.env_steps < total:
+                self.evaluate(self.config.evaluation.episodes)
+            self.reporter.update(counters.env_steps, counters.updates, self.distance)
+            minutes = (time.monotonic() - saved) / 60
+            if self.stop_requested or minutes > self.config.checkpoint_minutes:
+                self.checkpoint()
+                saved = time.monotonic()
+            if self.stop_requested:
+                return None
         result = self.evaluate(self.config.evaluation.final_episodes)
         self.checkpoint()
         return result
@@ -133,7 +136,7 @@ class Trainer:
 
     def _learn(self, updates: int) -> dict[str, float]:
         state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
-        sums: dict[str, torch.Tensor] = {}
+        sums: dict[str, torch.Tensor] = {"reward/mean": torch.zeros(())}
         for _ in range(updates):
             with self._timed("relabel"):
                 batch = sample_batch(
@@ -147,12 +150,11 @@ class Trainer:
                 noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
             with self._timed("update"):
                 info = state.sac.update(batch, noise)
+            info["reward/mean"] = batch.reward.mean()
             for name, value in info.items():
                 sums[name] = sums.get(name, torch.zeros(())) + value
         state.counters.updates += updates
-        means = {name: float(value) / updates for name, value in sums.items()}
-        means["reward/mean"] = float(batch.reward.mean())
-        return means
+        return {name: float(value) / updates for name, value in sums.items()}
 
     def _log(self, means: dict[str, float]) -> None:
         counters = self.state.counters

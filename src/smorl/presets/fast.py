@@ -1,0 +1,74 @@
+"""Settings that reach the paper's quality on two CPU cores in minutes.
+
+They start from the paper's settings; every change is an option that the paper presets leave off,
+and each was measured (docs/learner.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smorl.agents.networks import TorsoConfig
+from smorl.presets import paper
+from smorl.training.settings import RunConfig
+
+
+def smorl(task: str, n: int) -> RunConfig:
+    """SMORL on ground truth, tuned for learning speed."""
+    base = paper.smorl(task, n)
+    return replace(
+        base,
+        collect=replace(
+            base.collect,
+            total_steps=60_000,
+            initial_steps=5_000,
+            num_envs=32,
+            replay_steps=100_000,
+            updates_per_step=0.25,
+        ),
+        networks=replace(base.networks, normalise_positions=True),
+        sac=replace(base.sac, batch_size=512, reward_scale=5.0),
+        evaluation=replace(base.evaluation, every=10_000),
+    )
+
+
+def sac_her(task: str, n: int) -> RunConfig:
+    """SAC+HER with the environment steps and updates of `smorl(task, n)`."""
+    base, budget = paper.sac_her(task, n), smorl(task, n)
+    return replace(
+        base,
+        collect=replace(budget.collect, horizon=50, num_envs=8),
+        sac=replace(base.sac, batch_size=512, reward_scale=5.0),
+        evaluation=replace(base.evaluation, every=budget.evaluation.every),
+    )
+
+
+def passive(task: str, n: int) -> RunConfig:
+    """Do nothing, and measure it."""
+    base = paper.smorl(task, n)
+    return replace(base, method="passive", collect=replace(base.collect, num_envs=1))
+
+
+def debug() -> RunConfig:
+    """Every part of a run in a few seconds; learns nothing."""
+    base = smorl("rearrange", 2)
+    return replace(
+        base,
+        collect=replace(
+            base.collect, total_steps=240, initial_steps=80, num_envs=4, replay_steps=1_000
+        ),
+        networks=replace(
+            base.networks,
+            torso=TorsoConfig(embedding=12, heads=3, queries=1),
+            policy_hidden=(16,),
+            critic_hidden=(16, 16),
+        ),
+        sac=replace(base.sac, batch_size=32),
+        evaluation=replace(
+            base.evaluation,
+            every=80,
+            episodes=4,
+            final_episodes=4,
+            subgoals=replace(base.evaluation.subgoals, length=3, attempts=3),
+        ),
+    )

@@ -1,0 +1,108 @@
+"""The paper's and the release's numbers. Where they differ, docs/fidelity.md says what we chose."""
+
+from __future__ import annotations
+
+from smorl.agents.networks import NetworkConfig, TorsoConfig
+from smorl.agents.sac import SacConfig
+from smorl.evaluation.subgoals import SubgoalConfig
+from smorl.goals.spaces import GoalConfig
+from smorl.replay.relabel import RelabelConfig
+from smorl.training.settings import CollectConfig, EvaluationConfig, RunConfig
+
+SUBTASK_STEPS = {"push": 15, "rearrange": 20}
+# The hull of the pucks' goal boxes, metres: the uniform prior of the release.
+GOAL_BOX = {"push": ((-0.2, 0.5), (0.2, 0.7)), "rearrange": ((-0.2, 0.45), (0.2, 0.7))}
+
+SMORL_PROVENANCE = {
+    "collect.total_steps": "release, 20 epochs x 30,000 steps after the initial 4,800",
+    "collect.initial_steps": "release 4,800 (by the initial policy there); paper 10,000 for visual",
+    "collect.num_envs": "release collects 200 steps at a time: 10 paths of 20",
+    "collect.horizon": "paper, training path length: 15 push, 20 rearrange",
+    "collect.replay_steps": "release, ground-truth settings",
+    "collect.updates_per_step": "paper, 1 training batch per time step",
+    "relabel": "paper, rollout/future/imagined 0.1/0.4/0.5",
+    "sac.batch_size": "paper, 2048",
+    "sac.lr": "release, ground-truth settings 1e-3",
+    "sac.discount": "release, ground-truth settings 0.95",
+    "sac.target_rate": "paper, 0.05",
+    "networks.torso": "release, 3 conditional heads of 8 (2 pucks) or 16, no unconditional",
+    "networks.policy_hidden": "release, ground-truth settings",
+    "networks.critic_hidden": "release, ground-truth settings",
+    "evaluation.solved_threshold": "release, 0.05 m",
+    "evaluation.subgoals.attempts": "release, 2 (n + 1) - 1",
+    "evaluation.every": "release, every epoch of 30,000 steps",
+}
+SAC_PROVENANCE = {
+    "collect.total_steps": "release, 31 epochs x 30,000 steps after the initial 5,000",
+    "collect.horizon": "release, training path 50",
+    "relabel": "release, 0.1/0.4/0.5",
+    "sac.target_rate": "release, 0.01",
+    "sac.lr": "release, 1e-3 for one rearranged puck, 5e-4 otherwise",
+    "networks.policy_hidden": "release, 128x3 to 256x4 with the number of pucks",
+    "networks.critic_hidden": "release, 256x3 to 512x4 with the number of pucks",
+    "networks.normalise_positions": "release normalises by running statistics; ours is fixed",
+}
+
+
+def attempts(n: int) -> int:
+    """Paper: attempts at evaluation; the arm is an item too."""
+    return 2 * (n + 1) - 1
+
+
+def env_id(task: str, n: int) -> str:
+    """Return the id of the state environment."""
+    return f"smorl/{task.capitalize()}{n}-v0"
+
+
+def goals(task: str) -> GoalConfig:
+    """Ground truth: one-hot appearances differ by sqrt(2), so 0.5 always matches rightly."""
+    low, high = GOAL_BOX[task]
+    return GoalConfig(match_threshold=0.5, no_match_reward=-0.5, low=low, high=high)
+
+
+def smorl(task: str, n: int) -> RunConfig:
+    """SMORL on ground truth (Sec. 5.1), settings of the release."""
+    length = SUBTASK_STEPS[task]
+    return RunConfig(
+        method="smorl-gt",
+        env=env_id(task, n),
+        collect=CollectConfig(
+            total_steps=604_800, initial_steps=4_800, horizon=length, replay_steps=250_000
+        ),
+        goals=goals(task),
+        networks=NetworkConfig(torso=TorsoConfig(embedding=24 if n <= 2 else 48, heads=3)),
+        sac=SacConfig(),
+        evaluation=EvaluationConfig(subgoals=SubgoalConfig(length, attempts(n))),
+    )
+
+
+def sac_her(task: str, n: int) -> RunConfig:
+    """SAC+HER on the flat state, settings of the release: one goal for the whole episode."""
+    length = SUBTASK_STEPS[task] * attempts(n)
+    small = n == 1
+    policy = (128,) * 3 if small else (128,) * 4 if n == 2 else (256,) * 4
+    critic = (256,) * 3 if small else (512,) * 4
+    return RunConfig(
+        method="sac-her",
+        env=env_id(task, n),
+        collect=CollectConfig(
+            total_steps=935_000,
+            initial_steps=5_000,
+            num_envs=1,
+            horizon=50,
+            replay_steps=500_000 if n >= 3 else 250_000,
+        ),
+        goals=goals(task),
+        relabel=RelabelConfig(),
+        networks=NetworkConfig(
+            torso=TorsoConfig(kind="flat"),
+            policy_hidden=policy,
+            critic_hidden=critic,
+            hidden_bias=0.0,
+            normalise_positions=True,
+        ),
+        sac=SacConfig(lr=1e-3 if (task, n) == ("rearrange", 1) else 5e-4, target_rate=0.01),
+        evaluation=EvaluationConfig(
+            subgoals=SubgoalConfig(length, attempts=1, stop_when_solved=False)
+        ),
+    )
