@@ -6,6 +6,7 @@ One row of `LINKS` is one rigid link. Collision shapes are invisible; the drawin
 link offsets with capsules, does not collide and weighs nothing, so looks never change physics.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -158,6 +159,11 @@ LINKS: tuple[Link, ...] = (
     ),
 )  # fmt: skip
 
+PEDESTAL = (
+    Shape(CYLINDER, (0.12, 0.44), (-0.02, 0, -0.445)),
+    Shape(BOX, (0.3, 0.3, 0.03), (-0.02, 0, -0.89)),
+)
+
 
 def _add_shape(body: mujoco.MjsBody, shape: Shape) -> mujoco.MjsGeom:
     geom = body.add_geom(type=shape.kind)
@@ -170,7 +176,7 @@ def _add_shape(body: mujoco.MjsBody, shape: Shape) -> mujoco.MjsGeom:
     return geom
 
 
-def draw(body: mujoco.MjsBody, shape: Shape, rgba: Vector, group: int) -> mujoco.MjsGeom:
+def _draw(body: mujoco.MjsBody, shape: Shape, rgba: Vector, group: int) -> mujoco.MjsGeom:
     """Add a visible shape that neither collides nor weighs anything."""
     geom = _add_shape(body, shape)
     geom.rgba = rgba
@@ -180,38 +186,43 @@ def draw(body: mujoco.MjsBody, shape: Shape, rgba: Vector, group: int) -> mujoco
     return geom
 
 
-def add_arm(spec: mujoco.MjSpec, collide_links: bool) -> None:
+def add_arm(spec: mujoco.MjSpec, link_shapes: Container[str], drawing: bool) -> None:
     """Add the arm and its gripper at the world origin.
 
-    `collide_links` keeps the link collision shapes of the release; they touch only each other and
-    the table, never pucks or walls.
+    Links named in `link_shapes` keep the collision shape of the release; those shapes touch only
+    each other and the table, never pucks or walls. `drawing` adds what only the eye needs.
     """
     base = spec.worldbody.add_body(name="base")
-    pedestal = Shape(CYLINDER, (0.12, 0.44), (-0.02, 0, -0.445))
-    draw(base, pedestal, PEDESTAL_GREY, GROUP_STATIC)
-    draw(base, Shape(BOX, (0.3, 0.3, 0.03), (-0.02, 0, -0.89)), PEDESTAL_GREY, GROUP_STATIC)
     bodies = {"base": base}
     for link in LINKS:
-        body = bodies[link.parent].add_body(name=link.name, pos=link.pos, quat=link.quat)
+        body = _add_link(bodies[link.parent], link)
         bodies[link.name] = body
-        body.explicitinertial = True
-        body.mass = link.mass
-        body.ipos, body.iquat, body.inertia = link.inertial_pos, link.inertial_quat, link.inertia
-        if link.joint_range is not None:
-            joint = body.add_joint(name=link.name.replace("right_l", "right_j"))
-            joint.type = mujoco.mjtJoint.mjJNT_HINGE
-            joint.axis = (0, 0, 1)
-            joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
-            joint.range = link.joint_range
-            joint.damping = [10.0, 0.0, 0.0]
-            joint.armature = 0.1
-        for shape in link.collision if collide_links else ():
+        for shape in link.collision if link.name in link_shapes else ():
             geom = _add_shape(body, shape)
             geom.rgba = INVISIBLE
             geom.group = GROUP_COLLISION
-        for shape in link.drawing:
-            draw(body, shape, ARM_RED, GROUP_ARM)
+        for shape in link.drawing if drawing else ():
+            _draw(body, shape, ARM_RED, GROUP_ARM)
+    if drawing:
+        for shape in PEDESTAL:
+            _draw(base, shape, PEDESTAL_GREY, GROUP_STATIC)
     _add_gripper(bodies["right_hand"])
+
+
+def _add_link(parent: mujoco.MjsBody, link: Link) -> mujoco.MjsBody:
+    body = parent.add_body(name=link.name, pos=link.pos, quat=link.quat)
+    body.explicitinertial = True
+    body.mass = link.mass
+    body.ipos, body.iquat, body.inertia = link.inertial_pos, link.inertial_quat, link.inertia
+    if link.joint_range is not None:
+        joint = body.add_joint(name=link.name.replace("right_l", "right_j"))
+        joint.type = mujoco.mjtJoint.mjJNT_HINGE
+        joint.axis = (0, 0, 1)
+        joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+        joint.range = link.joint_range
+        joint.damping = [10.0, 0.0, 0.0]
+        joint.armature = 0.1
+    return body
 
 
 def _add_gripper(hand: mujoco.MjsBody) -> None:

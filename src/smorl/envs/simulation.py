@@ -42,19 +42,19 @@ class Simulation:
 
     Attributes:
         hand: (num, 3) position of the gripper, a function of the state.
+        threads: worker threads in use (0 asks for one per core).
         initial_hand: (3,) where the hand rests after settling; every reset starts there.
     """
 
     def __init__(self, n_pucks: int, num: int, threads: int = 1, physics: Physics = FAST_PHYSICS):
         self.n_pucks, self.num = n_pucks, num
         self.physics = physics
-        self.model = build_scene(n_pucks, physics)
+        self.model = build_scene(n_pucks, physics, drawing=False)
         self._columns = puck_qpos_columns(self.model, n_pucks)
         self._xyz = self._columns[:, None] + np.arange(3)
         self._hand_body = self.model.body(HAND_BODY).id
-        self.threads = threads
-        self._scratch: Batch | None = None
         self._batch = Batch(self.model, num, threads)
+        self.threads = self._batch.nthread
         self._state = self._batch.state
         self._bind()
         self._settled = self._settle()
@@ -81,16 +81,16 @@ class Simulation:
         mocap_pos[:] = INITIAL_HAND_TARGET
         batch.bind("mocap_quat")[:, 0] = HAND_QUAT
         self._park(qpos)
-        batch.step(nstep=SETTLE_STEPS * self.physics.substeps, stage=_STAGE_POS)
+        self._advance(batch, SETTLE_STEPS)
         self.initial_hand = xpos[0, self._hand_body].copy()
+        self._settled_qpos = qpos[0].copy()
         mocap_pos[:] = self.initial_hand
         batch.bind("time")[:] = 0.0
         return batch.state[0].copy()
 
     def _park(self, qpos: np.ndarray) -> None:
         for i, column in enumerate(self._columns):
-            place = (_PARKED[0], _PARKED[1] + i, PUCK_PLACEMENT_Z, 1.0, 0.0, 0.0, 0.0)
-            qpos[:, column : column + 7] = place
+            qpos[:, column : column + 3] = (_PARKED[0], _PARKED[1] + i, PUCK_PLACEMENT_Z)
 
     @property
     def objects(self) -> np.ndarray:
@@ -102,7 +102,7 @@ class Simulation:
         self._state[rows] = self._settled
         self.hand[rows] = self.initial_hand
         velocity = self._qvel[rows]
-        velocity[:, -6 * self.n_pucks :] = 0.0
+        velocity[:, len(START_ANGLES) :] = 0.0
         self._qvel[rows] = velocity
         self.qpos[rows] = self._with_objects(self.qpos[rows], objects)
 
@@ -110,7 +110,7 @@ class Simulation:
         """Return `qpos` (rows, nq) with pucks at rest on `objects` (rows, n, 2)."""
         for i, column in enumerate(self._columns):
             qpos[:, column : column + 2] = objects[:, i]
-            qpos[:, column + 2 : column + 7] = (PUCK_PLACEMENT_Z, 1.0, 0.0, 0.0, 0.0)
+            qpos[:, column + 2] = PUCK_PLACEMENT_Z
         return qpos
 
     def step(self, actions: np.ndarray) -> np.ndarray:
@@ -128,7 +128,7 @@ class Simulation:
         self._mocap_pos[:] = np.clip(target, HAND_LOW, HAND_HIGH)
         diverged = np.zeros(self.num, dtype=bool)
         try:
-            self._batch.step(nstep=self.physics.substeps, stage=_STAGE_POS)
+            self._advance(self._batch)
         except SimulationError as error:
             diverged[error.ids] = True
         self.hand[:] = self._xpos[:, self._hand_body]
@@ -139,6 +139,16 @@ class Simulation:
             self._state[diverged] = before[diverged]
             self.hand[diverged] = hand_before[diverged]
         return diverged
+
+    def _advance(self, batch: Batch, env_steps: int = 1) -> None:
+        """Simulate 0.1 s per env step; afterwards positions describe the new state."""
+        timestep = batch.expand("opt.timestep")
+        for _ in range(env_steps):
+            for seconds, substeps in self.physics.phases[:-1]:
+                timestep[:] = seconds
+                batch.step(nstep=substeps)
+            timestep[:], substeps = self.physics.phases[-1]
+            batch.step(nstep=substeps, stage=_STAGE_POS)
 
     def _exploded(self) -> np.ndarray:
         # A comparison with NaN is false, so NaN counts as exploded.
@@ -153,33 +163,19 @@ class Simulation:
         The tables themselves are not touched. A hand goal at the resting place needs no
         simulation; for any other, an arm without pucks moves there first.
         """
-        rows = len(goal_hand)
-        first = self.model.nq
-        start = self._settled_qpos()
-        qpos = np.tile(start, (rows, 1))
+        qpos = np.tile(self._settled_qpos, (len(goal_hand), 1))
         moved = (goal_hand != self.initial_hand[:2]).any(axis=1)
         for row in np.flatnonzero(moved):
-            qpos[row, :first] = self._reach(goal_hand[row])
+            qpos[row] = self._reach(goal_hand[row])
         return self._with_objects(qpos, goal_objects)
-
-    def _settled_qpos(self) -> np.ndarray:
-        batch = self._scratch_batch()
-        batch.state[:] = self._settled
-        return batch.bind("qpos")[0].copy()
 
     def _reach(self, hand: np.ndarray) -> np.ndarray:
         """Return (nq,) after one second of pulling the hand towards `hand` (2,)."""
-        batch = self._scratch_batch()
+        batch = Batch(self.model, 1, 1)
         batch.state[:] = self._settled
         batch.bind("mocap_pos")[0, 0] = (*hand, HAND_TARGET_Z)
-        self._park(batch.bind("qpos"))
-        batch.step(nstep=SETTLE_STEPS * self.physics.substeps)
+        self._advance(batch, SETTLE_STEPS)
         return batch.bind("qpos")[0].copy()
-
-    def _scratch_batch(self) -> Batch:
-        if self._scratch is None:
-            self._scratch = Batch(self.model, 1, 1)
-        return self._scratch
 
     def get_state(self) -> np.ndarray:
         """Return the (num, nstate + 3) state of every table, for an exact resume."""

@@ -10,11 +10,12 @@ import numpy as np
 from gymnasium import spaces
 
 from smorl.envs import checks
-from smorl.envs.scene import FAST_PHYSICS, Physics
+from smorl.envs.scene import FAST_PHYSICS, Physics, build_scene
 from smorl.envs.simulation import HAND_HIGH, HAND_LOW, PUCK_HIGH, PUCK_LOW, Simulation
 from smorl.envs.tasks import Task, make_task
 
 if TYPE_CHECKING:
+    from smorl.envs.cameras import Camera
     from smorl.envs.rendering import RayRenderer
 
 Arrays = dict[str, np.ndarray]
@@ -35,7 +36,7 @@ class World:
         num_objects: int = 2,
         observation: str = "state",
         image_size: int = 64,
-        camera: str = "zoomed_in",
+        camera: "str | Camera" = "zoomed_in",
         colours: Any = None,
         threads: int = 1,
         goal_images: bool = True,
@@ -47,17 +48,18 @@ class World:
         self.image_size = checks.check_count(image_size, "image_size", 1)
         self.camera = camera
         self.goal_images = bool(goal_images)
-        self.threads = checks.check_count(threads, "threads", 0)
         self._random_colours = isinstance(colours, str)
         if self._random_colours:
             checks.check_choice(colours, "colours", ("random",))
             colours = None
         rgb = checks.check_colours(colours, self.task.colours)
         n = self.task.num_objects
-        self.simulation = Simulation(n, self.num, self.threads, physics)
+        threads = checks.check_count(threads, "threads", 0)
+        self.simulation = Simulation(n, self.num, threads, physics)
         self.puck_rgb = np.tile(rgb, (self.num, 1, 1))
         self.goal_hand = np.tile(self.simulation.initial_hand[:2], (self.num, 1))
         self.goal_objects = np.zeros((self.num, n, 2))
+        self._drawn_model = None
         self._renderers: dict[tuple[int, int], RayRenderer] = {}
         self._goal_pixels = np.zeros((self.num, self.image_size, self.image_size, 3), np.uint8)
         if self.visual:
@@ -149,11 +151,13 @@ class World:
 
     def _renderer(self, height: int, width: int) -> "RayRenderer":
         if (height, width) not in self._renderers:
-            from smorl.envs.rendering import CAMERAS, RayRenderer
+            from smorl.envs.rendering import RayRenderer
 
-            name = checks.check_choice(self.camera, "camera", tuple(CAMERAS))
+            if self._drawn_model is None:
+                self._drawn_model = build_scene(self.task.num_objects, self.simulation.physics)
+            threads = min(self.simulation.threads, self.num)
             self._renderers[height, width] = RayRenderer(
-                self.simulation.model, CAMERAS[name], height, width, threads=self.threads
+                self._drawn_model, self.camera, height, width, threads=threads
             )
         return self._renderers[height, width]
 
