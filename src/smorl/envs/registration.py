@@ -47,7 +47,7 @@ def register_all() -> None:
         gymnasium.register(
             id=env.id,
             entry_point="smorl.envs.tabletop:TabletopEnv",
-            vector_entry_point="smorl.envs.tabletop:TabletopVectorEnv",
+            vector_entry_point="smorl.envs.vector:TabletopVectorEnv",
             max_episode_steps=env.episode_steps,
             kwargs={
                 "task": env.task,

@@ -60,6 +60,7 @@ class Simulation:
         self._settled = self._settle()
         self.hand = np.tile(self.initial_hand, (num, 1))
         self._state[:] = self._settled
+        self._last_sane, self._last_hand = self._state.copy(), self.hand.copy()
 
     def _bind(self) -> None:
         batch = self._batch
@@ -105,6 +106,7 @@ class Simulation:
         velocity[:, len(START_ANGLES) :] = 0.0
         self._qvel[rows] = velocity
         self.qpos[rows] = self._with_objects(self.qpos[rows], objects)
+        self._remember(rows)
 
     def _with_objects(self, qpos: np.ndarray, objects: np.ndarray) -> np.ndarray:
         """Return `qpos` (rows, nq) with pucks at rest on `objects` (rows, n, 2)."""
@@ -117,9 +119,8 @@ class Simulation:
         """Advance every table by 0.1 s; return the (num,) mask of tables whose physics diverged.
 
         `actions` is (num, 2) in [-1, 1]: the wanted hand motion in units of 0.1 m. A diverged
-        table is put back into the state before this step, so it never holds a NaN.
+        table is put back into its last sane state, so it never holds a NaN.
         """
-        before, hand_before = self._state.copy(), self.hand.copy()
         # Release: the height command corrects the previous target, not the measured height.
         lift = HAND_TARGET_Z - self._mocap_pos[:, 2]
         target = self.hand.copy()
@@ -135,10 +136,15 @@ class Simulation:
         # Release: pucks that leave the table are put back onto its edge, velocity untouched.
         self.qpos[:, self._xyz] = np.clip(self.objects, PUCK_LOW, PUCK_HIGH)
         diverged |= self._exploded()
-        if diverged.any():
-            self._state[diverged] = before[diverged]
-            self.hand[diverged] = hand_before[diverged]
+        self._state[diverged] = self._last_sane[diverged]
+        self.hand[diverged] = self._last_hand[diverged]
+        self._remember(~diverged)
         return diverged
+
+    def _remember(self, rows: np.ndarray) -> None:
+        """Keep the state of `rows` as what they fall back to when physics diverges."""
+        self._last_sane[rows] = self._state[rows]
+        self._last_hand[rows] = self.hand[rows]
 
     def _advance(self, batch: Batch, env_steps: int = 1) -> None:
         """Simulate 0.1 s per env step; afterwards positions describe the new state."""
@@ -185,3 +191,4 @@ class Simulation:
         """Restore what `get_state` returned."""
         self._state[:] = state[:, :-3]
         self.hand[:] = state[:, -3:]
+        self._remember(np.arange(self.num))

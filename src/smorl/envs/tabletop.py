@@ -1,21 +1,16 @@
-"""The Gymnasium faces of the table: one env, and a native vector env with the same physics."""
+"""The Gymnasium env of one table; `smorl.envs.vector` has the vector env of the same world."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.utils import seeding
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
 
 from smorl.envs import checks
 from smorl.envs.world import Arrays, World, goal_reward
-from smorl.errors import InvalidInput, NotReset
+from smorl.errors import NotReset
 
 RENDER_SIZE = 480
-_METADATA = {"render_modes": ["rgb_array"], "render_fps": 10}
-_VECTOR_METADATA = {**_METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
+METADATA = {"render_modes": ["rgb_array"], "render_fps": 10}
 
 
 class TabletopEnv(gymnasium.Env[Any, Any]):
@@ -31,7 +26,7 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
     exactly, in metres.
     """
 
-    metadata: dict[str, Any] = _METADATA
+    metadata: dict[str, Any] = METADATA
 
     def __init__(
         self,
@@ -40,7 +35,7 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
         **settings: Any,
     ):
         self.world = World(1, **settings)
-        self.render_mode = _check_render_mode(render_mode)
+        self.render_mode = check_render_mode(render_mode)
         self.render_size = checks.check_count(render_size, "render_size", 1)
         self.observation_space = self.world.observation_space
         self.action_space = self.world.action_space
@@ -56,7 +51,7 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
         return self._first(self.world.observe()), _single_info(self.world.info())
 
     def step(self, action: Any) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
-        _require_reset(self._ready, "step")
+        require_reset(self._ready, "step")
         self.world.step(checks.check_actions(action, (2,))[None])
         observation = self.world.observe()
         reward = goal_reward(observation["achieved_goal"], observation["desired_goal"])
@@ -68,7 +63,7 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() without a render mode; pass render_mode='rgb_array'.")
             return None
-        _require_reset(self._ready, "render")
+        require_reset(self._ready, "render")
         return self.world.render(self.render_size, self.render_size)[0]
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
@@ -80,143 +75,15 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
         return {name: value[0] for name, value in observation.items()}
 
 
-class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
-    """K tables of `TabletopEnv` on a thread pool; row i equals a single env bit for bit.
-
-    Autoreset is `AutoresetMode.SAME_STEP`: the step that truncates a row returns the first
-    observation and info of its next episode, and `infos["final_obs"]`, `infos["final_info"]` hold
-    the last of the finished one. An int seed gives row i the seed `seed + i`.
-    """
-
-    metadata: dict[str, Any] = _VECTOR_METADATA
-
-    def __init__(
-        self,
-        num_envs: int = 1,
-        max_episode_steps: int | None = None,
-        render_mode: str | None = None,
-        render_size: int = RENDER_SIZE,
-        threads: int = 0,
-        **settings: Any,
-    ):
-        self.world = World(num_envs, threads=threads, **settings)
-        self.num_envs = self.world.num
-        self.render_mode = _check_render_mode(render_mode)
-        self.render_size = checks.check_count(render_size, "render_size", 1)
-        if max_episode_steps is not None:
-            checks.check_count(max_episode_steps, "max_episode_steps", 1)
-        self.max_episode_steps = max_episode_steps
-        self.single_observation_space = self.world.observation_space
-        self.single_action_space = self.world.action_space
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
-        self._rngs: list[np.random.Generator | None] = [None] * self.num_envs
-        self._ready = np.zeros(self.num_envs, dtype=bool)
-
-    def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[Arrays, dict[str, Any]]:
-        """Reset all rows, or those of `options["reset_mask"]`, a (num_envs,) bool array.
-
-        Other options are as in `TabletopEnv.reset`, for all rows or with a leading axis of rows.
-        """
-        checked = checks.check_options(options, extra=("reset_mask",))
-        rows = self._rows(checked.pop("reset_mask", None))
-        for row, row_seed in zip(rows, self._seeds(seed)[rows], strict=True):
-            if row_seed is not None or self._rngs[row] is None:
-                self._rngs[row], _ = seeding.np_random(row_seed)
-        self._start(rows, checked)
-        return self.world.observe(), dict(self.world.info())
-
-    def step(
-        self, actions: Any
-    ) -> tuple[Arrays, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        _require_reset(bool(self._ready.all()), "step")
-        self.world.step(checks.check_actions(actions, (self.num_envs, 2)))
-        self.elapsed_steps += 1
-        observation, infos = self.world.observe(), dict[str, Any](self.world.info())
-        rewards = goal_reward(observation["achieved_goal"], observation["desired_goal"])
-        truncated = infos["diverged"].copy()
-        if self.max_episode_steps is not None:
-            truncated |= self.elapsed_steps >= self.max_episode_steps
-        if truncated.any():
-            final = _final_infos(observation, infos, truncated)
-            self._start(np.flatnonzero(truncated), {})
-            observation, infos = self.world.observe(), {**self.world.info(), **final}
-        return observation, rewards, np.zeros(self.num_envs, dtype=bool), truncated, infos
-
-    def render(self) -> tuple[np.ndarray, ...] | None:
-        """Return one `render_size` square picture per row, row 0 of each on top."""
-        if self.render_mode is None:
-            return None
-        _require_reset(bool(self._ready.all()), "render")
-        return tuple(self.world.render(self.render_size, self.render_size))
-
-    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Return minus the Euclidean norm, over any leading axes; `info` is not used."""
-        return goal_reward(achieved_goal, desired_goal)
-
-    def _start(self, rows: np.ndarray, options: dict[str, Any]) -> None:
-        rngs = [rng for row in rows if (rng := self._rngs[row]) is not None]
-        self.world.reset(rows, rngs, options)
-        self.elapsed_steps[rows] = 0
-        self._ready[rows] = True
-
-    def _rows(self, mask: Any) -> np.ndarray:
-        if mask is None:
-            return np.arange(self.num_envs)
-        mask = np.asarray(mask)
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
-            raise InvalidInput(
-                f"reset_mask={mask!r}; pass a bool array of shape ({self.num_envs},) with at "
-                "least one True."
-            )
-        return np.flatnonzero(mask)
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> np.ndarray:
-        if seed is None:
-            seeds: list[int | None] = [None] * self.num_envs
-        elif isinstance(seed, int | np.integer):
-            seeds = [int(seed) + i for i in range(self.num_envs)]
-        else:
-            seeds = [None if value is None else int(value) for value in seed]
-        if len(seeds) != self.num_envs:
-            raise InvalidInput(f"{len(seeds)} seeds for {self.num_envs} rows; pass one per row.")
-        array = np.empty(self.num_envs, dtype=object)
-        array[:] = seeds
-        return array
-
-
-def _final_infos(observation: Arrays, infos: Arrays, ended: np.ndarray) -> dict[str, Any]:
-    """Return `final_obs` and `final_info` of the ended rows in Gymnasium's vector layout."""
-    final_obs = np.full(len(ended), None, dtype=object)
-    for row in np.flatnonzero(ended):
-        final_obs[row] = {name: value[row].copy() for name, value in observation.items()}
-    final_info: dict[str, Any] = {}
-    for name, value in infos.items():
-        final_info[name] = value
-        final_info[f"_{name}"] = ended.copy()
-    return {
-        "final_obs": final_obs,
-        "_final_obs": ended.copy(),
-        "final_info": final_info,
-        "_final_info": ended.copy(),
-    }
-
-
 def _single_info(infos: Arrays) -> dict[str, Any]:
     """Row 0 of vector infos, with plain Python scalars."""
     return {name: value[0].item() if value.ndim == 1 else value[0] for name, value in infos.items()}
 
 
-def _check_render_mode(mode: str | None) -> str | None:
+def check_render_mode(mode: str | None) -> str | None:
     return None if mode is None else checks.check_choice(mode, "render_mode", ("rgb_array",))
 
 
-def _require_reset(ready: bool, what: str) -> None:
+def require_reset(ready: bool, what: str) -> None:
     if not ready:
         raise NotReset(f"{what}() was called before reset(); call reset() first.")

@@ -105,8 +105,7 @@ class World:
         self.goal_objects[rows] = given.get("goal_objects", goals)
         self.diverged[rows] = False
         self.simulation.reset(rows, given.get("objects", starts))
-        if self.visual and self.goal_images:
-            self._goal_pixels[rows] = self._draw_goals(rows, self.image_size, self.image_size)
+        self._update_goal_pixels(rows)
 
     def step(self, actions: np.ndarray) -> None:
         """Apply checked `actions` (num, 2); afterwards `diverged` says which tables failed."""
@@ -141,13 +140,35 @@ class World:
             "diverged": self.diverged.copy(),
         }
 
+    def get_state(self) -> Arrays:
+        """Return every table's state and goal as arrays with a leading axis of `num`."""
+        return {
+            "simulation": self.simulation.get_state(),
+            "goal_hand": self.goal_hand.copy(),
+            "goal_objects": self.goal_objects.copy(),
+            "puck_rgb": self.puck_rgb.copy(),
+        }
+
+    def set_state(self, state: Arrays) -> None:
+        """Restore what `get_state` returned."""
+        self.simulation.set_state(state["simulation"])
+        self.goal_hand[:] = state["goal_hand"]
+        self.goal_objects[:] = state["goal_objects"]
+        self.puck_rgb[:] = state["puck_rgb"]
+        self.diverged[:] = False
+        self._update_goal_pixels(np.arange(self.num))
+
     def render(self, height: int, width: int) -> np.ndarray:
         """Draw every table as uint8 (num, height, width, 3), row 0 on top."""
         return self._renderer(height, width).render(self.simulation.qpos.copy(), self.puck_rgb)
 
-    def _draw_goals(self, rows: np.ndarray, height: int, width: int) -> np.ndarray:
+    def _update_goal_pixels(self, rows: np.ndarray) -> None:
+        """Draw the goal state of `rows`: hand and pucks put into it, without touching physics."""
+        if not (self.visual and self.goal_images):
+            return
         qpos = self.simulation.goal_qpos(self.goal_hand[rows], self.goal_objects[rows])
-        return self._renderer(height, width).render(qpos, self.puck_rgb[rows])
+        renderer = self._renderer(self.image_size, self.image_size)
+        self._goal_pixels[rows] = renderer.render(qpos, self.puck_rgb[rows])
 
     def _renderer(self, height: int, width: int) -> "RayRenderer":
         if (height, width) not in self._renderers:
