@@ -57,7 +57,7 @@ def test_density_integrates_to_one():
 
 
 def member(sac, q_index, state, action):
-    return sac.critic(*state, action)[q_index]
+    return sac.critic(state, action)[q_index]
 
 
 def test_one_update_equals_the_straight_line_version():
@@ -67,11 +67,11 @@ def test_one_update_equals_the_straight_line_version():
     twin = copy.deepcopy(sac)
     info = sac.update(batch, noise)
 
-    state = (batch.objects, batch.present, batch.goal)
-    following = (batch.next_objects, batch.next_present, batch.goal)
+    state = twin.inputs(batch.objects, batch.present, batch.goal)
+    following = twin.inputs(batch.next_objects, batch.next_present, batch.goal)
     with torch.no_grad():
-        action2, logp2 = twin.policy.sample(*following, noise[1])
-        q2 = torch.minimum(*twin.target(*following, action2))
+        action2, logp2 = twin.policy.sample(following, noise[1])
+        q2 = torch.minimum(*twin.target(following, action2))
         alpha = twin.log_temperature.exp()
         target = 2.0 * batch.reward + 0.95 * (q2 - alpha * logp2)
     q_a, q_b = member(twin, 0, state, batch.action), member(twin, 1, state, batch.action)
@@ -79,13 +79,13 @@ def test_one_update_equals_the_straight_line_version():
     critic_grads = torch.autograd.grad(critic_loss, list(twin.critic.parameters()))
     torch.testing.assert_close(info["critic/loss"], critic_loss.detach())
 
-    action, logp = twin.policy.sample(*state, noise[0])
+    action, logp = twin.policy.sample(state, noise[0])
     temperature_loss = -(twin.log_temperature * (logp - 2.0).detach()).mean()
     (gradient,) = torch.autograd.grad(temperature_loss, [twin.log_temperature])
     new_log = twin.log_temperature.detach() - 1e-3 * gradient.sign()  # first Adam step
     torch.testing.assert_close(sac.log_temperature.detach(), new_log, atol=1e-6, rtol=1e-5)
 
-    q = torch.minimum(*twin.critic(*state, action))
+    q = torch.minimum(*twin.critic(state, action))
     policy_loss = (new_log.exp() * logp - q).mean()
     policy_grads = torch.autograd.grad(policy_loss, list(twin.policy.parameters()))
     torch.testing.assert_close(info["policy/loss"], policy_loss.detach())
@@ -107,7 +107,7 @@ def test_one_update_equals_the_straight_line_version():
 def test_policy_step_leaves_no_gradient_in_the_critic():
     sac, batch = make_sac(), make_batch()
     noise = torch.randn(32, 2)
-    sac._update_policy((batch.objects, batch.present, batch.goal), noise)
+    sac._update_policy(sac.inputs(batch.objects, batch.present, batch.goal), noise)
     assert all(p.grad is None for p in sac.critic.parameters())
     assert all(p.requires_grad for p in sac.critic.parameters())
 

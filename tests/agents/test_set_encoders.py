@@ -59,7 +59,7 @@ def textbook(encoder: GoalAttention, member: int, objects, present, goal):
         out, found["conditional"] = attend(encoder.conditional, embed(goal)[:, None])
         parts.append(out)
     if encoder.free is not None:
-        query = encoder.queries[member].expand(len(goal), -1, -1)
+        query = encoder.queries[member][None].expand(len(goal), -1, -1)
         out, found["unconditional"] = attend(encoder.free, query)
         parts.append(out)
     return torch.cat([*parts, embed(goal)], dim=-1), found
@@ -131,9 +131,9 @@ def test_critics_ignore_slot_order_with_every_input_option(options):
     critic = TwinCritic(config, inputs, 2)
     objects, present, goal = random_inputs()
     action = torch.rand(B, 2)
-    before = critic(objects, present, goal, action)
+    before = critic(inputs(objects, present, goal), action)
     order = torch.randperm(N, generator=torch.Generator().manual_seed(4))
-    after = critic(objects[:, order], present[:, order], goal, action)
+    after = critic(inputs(objects[:, order], present[:, order], goal), action)
     torch.testing.assert_close(after, before)
     assert before.shape == (2, B)
     assert not torch.allclose(before[0], before[1])
@@ -146,5 +146,5 @@ def test_matched_input_is_the_nearest_present_object():
     objects = torch.tensor([[[1.0, 0, 5, 5], [0.9, 0, 6, 6], [0, 1, 7, 7]]])
     goal = torch.tensor([[1.0, 0, 0, 0]])
     present = torch.tensor([[False, True, True]])
-    matched = inputs(objects * present[..., None], present, goal)[2]
+    matched = inputs(objects * present[..., None], present, goal).matched
     np.testing.assert_allclose(matched[0], [0.9, 0, 6, 6])

@@ -46,8 +46,21 @@ class NetworkConfig:
     policy_norm: bool = False
 
 
-class Inputs(nn.Module):
-    """Optional changes to the features before the torso; the identity in the paper presets."""
+@dataclass(frozen=True)
+class Seen:
+    """What the networks see of sets and goals: (B, N, F), (B, N), (B, F), and (B, M) extras."""
+
+    objects: Tensor
+    present: Tensor
+    goal: Tensor
+    matched: Tensor  # features of the goal's object; M = 0 when the option is off
+
+
+class Inputs:
+    """Optional changes to the features before the torso; the identity in the paper presets.
+
+    It has no parameters, so each batch passes through it once, whatever networks follow.
+    """
 
     def __init__(
         self,
@@ -56,44 +69,31 @@ class Inputs(nn.Module):
         centre: tuple[float, ...],
         spread: tuple[float, ...],
     ) -> None:
-        super().__init__()
-        self.shift: Tensor
-        self.scale: Tensor
         self.what = slice(0, layout.what)
         self.position = slice(layout.what, layout.what + layout.position)
-        self.relative, self.matched = config.relative, config.matched
-        shift, scale = torch.zeros(layout.features), torch.ones(layout.features)
-        if config.normalise_positions:
-            shift[self.position] = torch.tensor(centre)
-            scale[self.position] = 1.0 / torch.tensor(spread)
-        self.register_buffer("shift", shift, persistent=False)
-        self.register_buffer("scale", scale, persistent=False)
-        self.identity = not config.normalise_positions
+        self.normalise, self.relative = config.normalise_positions, config.relative
+        self.shift, self.scale = torch.zeros(layout.features), torch.ones(layout.features)
+        if self.normalise:
+            self.shift[self.position] = torch.tensor(centre)
+            self.scale[self.position] = 1.0 / torch.tensor(spread)
         self.features = layout.features + (layout.position if config.relative else 0)
         self.extra = self.features if config.matched else 0
 
-    def forward(
-        self, objects: Tensor, present: Tensor, goal: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return objects, goal and, if asked for, the matched object's features."""
-        if not self.identity:
+    def __call__(self, objects: Tensor, present: Tensor, goal: Tensor) -> Seen:
+        if self.normalise:
             # Absent slots stay zero, so that an empty set pools to zero.
             objects = (objects - self.shift) * self.scale * present.unsqueeze(-1)
             goal = (goal - self.shift) * self.scale
-        what_distance = None
-        if self.matched:
-            offset = objects[..., self.what] - goal[:, None, self.what]
-            what_distance = offset.square().sum(-1).masked_fill(~present, math.inf)
+        what = objects[..., self.what], goal[:, None, self.what]
         if self.relative:
-            offset = (goal[:, None, self.position] - objects[..., self.position]) * present[
-                ..., None
-            ]
-            objects = torch.cat([objects, offset], dim=-1)
+            offset = goal[:, None, self.position] - objects[..., self.position]
+            objects = torch.cat([objects, offset * present.unsqueeze(-1)], dim=-1)
             goal = F.pad(goal, (0, offset.shape[-1]))
-        if what_distance is None:
-            return objects, goal, None
-        index = what_distance.argmin(1)
-        return objects, goal, objects[torch.arange(len(objects)), index]
+        if not self.extra:
+            return Seen(objects, present, goal, objects[:, 0, :0])
+        distance = (what[0] - what[1]).square().sum(-1).masked_fill(~present, math.inf)
+        index = distance.argmin(1)
+        return Seen(objects, present, goal, objects[torch.arange(len(objects)), index])
 
 
 def build_torso(
@@ -111,7 +111,7 @@ def build_torso(
 
 
 class _Network(nn.Module):
-    """Inputs, torso and MLP; `tail` extra inputs (the action) join before the MLP."""
+    """Torso and MLP; `tail` extra inputs (the action) join before the MLP."""
 
     def __init__(
         self,
@@ -124,7 +124,6 @@ class _Network(nn.Module):
         norm: bool,
     ) -> None:
         super().__init__()
-        self.inputs = inputs
         self.torso = build_torso(config.torso, inputs.features, members)
         self.mlp = EnsembleMLP(
             members,
@@ -137,14 +136,9 @@ class _Network(nn.Module):
         )
         self.members = members
 
-    def forward(
-        self, objects: Tensor, present: Tensor, goal: Tensor, tail: Tensor | None = None
-    ) -> Tensor:
-        objects, goal, matched = self.inputs(objects, present, goal)
-        x = self.torso(objects, present, goal)
-        extra = [part for part in (matched, tail) if part is not None]
-        if not extra:
-            return self.mlp(x)
+    def forward(self, seen: Seen, tail: Tensor | None = None) -> Tensor:
+        x = self.torso(seen.objects, seen.present, seen.goal)
+        extra = [seen.matched] if tail is None else [seen.matched, tail]
         if x.dim() == 2:
             return self.mlp(torch.cat([x, *extra], dim=-1))
         return self.mlp(torch.cat([x, *(e.expand(self.members, -1, -1) for e in extra)], dim=-1))
@@ -161,21 +155,17 @@ class Policy(nn.Module):
             config, inputs, 1, config.policy_hidden, 0, 2 * actions, config.policy_norm
         )
         with torch.no_grad():
-            # Release: last layer drawn from +-0.001 around zero bias, so the first actions are
-            # spread by `initial_std` around nothing in particular.
-            self.net.mlp.head.bias.uniform_(-1e-3, 1e-3)
+            self.net.mlp.head.bias.uniform_(-1e-3, 1e-3)  # Release: small biases at the end
         self.log_std_offset = math.log(math.atanh(config.initial_std))
 
-    def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, seen: Seen) -> tuple[Tensor, Tensor]:
         """Return mean and log standard deviation before the squashing, (B, A) each."""
-        mean, log_std = self.net(objects, present, goal)[0].chunk(2, dim=-1)
+        mean, log_std = self.net(seen)[0].chunk(2, dim=-1)
         return mean, (log_std + self.log_std_offset).clamp(*self.LOG_STD_RANGE)
 
-    def sample(
-        self, objects: Tensor, present: Tensor, goal: Tensor, noise: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def sample(self, seen: Seen, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Return squashed actions (B, A) and their log density (B,); `noise` ~ N(0, 1)."""
-        mean, log_std = self(objects, present, goal)
+        mean, log_std = self(seen)
         action = torch.tanh(mean + log_std.exp() * noise)
         return action, squashed_log_prob(action, log_std, noise)
 
@@ -193,6 +183,6 @@ class TwinCritic(nn.Module):
         super().__init__()
         self.net = _Network(config, inputs, 2, config.critic_hidden, actions, 1, config.critic_norm)
 
-    def forward(self, objects: Tensor, present: Tensor, goal: Tensor, action: Tensor) -> Tensor:
+    def forward(self, seen: Seen, action: Tensor) -> Tensor:
         """Return Q of both critics, (2, B)."""
-        return self.net(objects, present, goal, action).squeeze(-1)
+        return self.net(seen, action).squeeze(-1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from smorl.agents.networks import Inputs, NetworkConfig, Policy, TwinCritic
+from smorl.agents.networks import Inputs, NetworkConfig, Policy, Seen, TwinCritic
 from smorl.types import Batch, ObjectLayout
 
 
@@ -48,9 +48,9 @@ class Sac:
         self.worst_return = config.reward_scale * worst_reward / (1 - config.discount)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            inputs = Inputs(networks, layout, centre, spread)
-            self.policy = Policy(networks, inputs, actions)
-            self.critic = TwinCritic(networks, inputs, actions)
+            self.inputs = Inputs(networks, layout, centre, spread)
+            self.policy = Policy(networks, self.inputs, actions)
+            self.critic = TwinCritic(networks, self.inputs, actions)
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
         self.log_temperature = torch.tensor(
             math.log(config.initial_temperature), requires_grad=True
@@ -73,27 +73,28 @@ class Sac:
         self, objects: Tensor, present: Tensor, goal: Tensor, noise: Tensor | None = None
     ) -> Tensor:
         """Return actions (B, A): stochastic with `noise` ~ N(0, 1), the mode without."""
-        mean, log_std = self.policy(objects, present, goal)
+        mean, log_std = self.policy(self.inputs(objects, present, goal))
         return torch.tanh(mean if noise is None else mean + log_std.exp() * noise)
 
     @torch.no_grad()
     def value(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         """Return min Q at the policy's mode, (B,): how well the goal can be reached from here."""
-        action = self.act(objects, present, goal)
-        return self.critic(objects, present, goal, action).min(0).values
+        seen = self.inputs(objects, present, goal)
+        mode = torch.tanh(self.policy(seen)[0])
+        return self.critic(seen, mode).min(0).values
 
     def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
         """One gradient step of temperature, policy and critics; `noise` is (2, B, A) ~ N(0, 1).
 
         Release: the temperature steps first and its new value is used by both other losses.
         """
-        state = (batch.objects, batch.present, batch.goal)
+        now = self.inputs(batch.objects, batch.present, batch.goal)
         target = self.critic_target(batch, noise[1])
-        q = self.critic(*state, batch.action)
+        q = self.critic(now, batch.action)
         critic_loss = (q - target).square().mean(1).sum()
         info = {"critic/loss": critic_loss.detach(), "critic/q": q.detach().mean()}
         if self.updates % self.config.policy_every == 0:
-            info |= self._update_policy(state, noise[0])
+            info |= self._update_policy(now, noise[0])
         self._step("critic", critic_loss)
         with torch.no_grad():
             torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
@@ -107,23 +108,21 @@ class Sac:
     @torch.no_grad()
     def critic_target(self, batch: Batch, noise: Tensor) -> Tensor:
         """r + discount * (min target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
-        state = (batch.next_objects, batch.next_present, batch.goal)
-        action, log_prob = self.policy.sample(*state, noise)
-        q = self.target(*state, action).min(0).values - self.log_temperature.exp() * log_prob
+        following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
+        action, log_prob = self.policy.sample(following, noise)
+        q = self.target(following, action).min(0).values - self.log_temperature.exp() * log_prob
         target = self.config.reward_scale * batch.reward + self.config.discount * q
         if self.config.bound_targets:
             target = target.clamp(min=-self.worst_return)
         return target
 
-    def _update_policy(
-        self, state: tuple[Tensor, Tensor, Tensor], noise: Tensor
-    ) -> dict[str, Tensor]:
-        action, log_prob = self.policy.sample(*state, noise)
+    def _update_policy(self, now: Seen, noise: Tensor) -> dict[str, Tensor]:
+        action, log_prob = self.policy.sample(now, noise)
         gap = log_prob.detach() + self.config.target_entropy
         temperature_loss = -(self.log_temperature * gap).mean()
         self._step("temperature", temperature_loss)
         self.critic.requires_grad_(False)  # the policy's gradient passes through, not into, Q
-        q = self.critic(*state, action).min(0).values
+        q = self.critic(now, action).min(0).values
         self.critic.requires_grad_(True)
         policy_loss = (self.log_temperature.detach().exp() * log_prob - q).mean()
         self._step("policy", policy_loss)

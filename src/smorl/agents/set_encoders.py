@@ -17,17 +17,18 @@ from smorl.agents.layers import EnsembleLinear
 class AttentionHeads(nn.Module):
     """Multi-head attention whose keys and values are linear in low-dimensional features.
 
-    Equal to `nn.MultiheadAttention` on embedded objects, but folded: softmax ignores what is
-    constant over keys, so the key projection (and the embedding before it) is applied to the
-    query once, and the value projection is applied after the weighted sum. Objects are therefore
-    only ever touched in their raw feature space, and cost hardly grows with their number.
+    Equal to `nn.MultiheadAttention` on embedded objects, but folded. Softmax ignores what is
+    constant over keys, so the key projection (and the embedding before it) moves to the query's
+    side, and the value and output projections move behind the weighted sum. What remains per
+    sample is one product that shows each query in the objects' feature space, the scores, the
+    weighted sum of raw features, and one product to the output; the rest is a product of weights.
     """
 
     def __init__(self, members: int, size: int, heads: int) -> None:
         super().__init__()
         if size % heads:
             raise ValueError(f"embedding size {size} is not divisible by {heads} heads")
-        self.heads, self.size = heads, size
+        self.members, self.heads, self.size = members, heads, size
         self.query = EnsembleLinear(members, size, size)
         self.value = EnsembleLinear(members, size, size)
         self.out = EnsembleLinear(members, size, size)
@@ -38,48 +39,46 @@ class AttentionHeads(nn.Module):
         for weight in (self.query.weight, self.key, self.value.weight):
             nn.init.uniform_(weight, -bound, bound)
 
-    def weights(self, query: Tensor, features: Tensor, mask: Tensor, embed: Tensor) -> Tensor:
-        """Attention weights (C, B, Q, h, N) of queries (C, B, Q, E) over objects (B, N, F)."""
-        members, batch, count, _ = query.shape  # batch is 1 for queries that ignore the goal
-        head = self.size // self.heads
-        q = self.query(query.reshape(members, batch * count, self.size))
-        q = q.view(members, batch * count, self.heads, head).transpose(1, 2)  # C h BQ d
-        key = self.key.view(members, self.size, self.heads, head).permute(0, 2, 1, 3)
-        folded = (embed.unsqueeze(1) @ key).transpose(-1, -2)  # C h d F
-        u = (q @ folded) / math.sqrt(head)  # C h BQ F: the query seen in feature space
-        u = u.view(members, self.heads, batch, count, -1).permute(2, 0, 3, 1, 4)
-        u = u.reshape(batch, members * count * self.heads, -1)
-        if batch == 1:
-            scores = (features @ u[0].T).transpose(1, 2) + mask
-        else:
-            scores = torch.baddbmm(mask, u, features.transpose(1, 2))  # B CQh N
-        return scores.softmax(-1)
+    def fold_queries(self, queries: Tensor, embed: EnsembleLinear) -> Tensor:
+        """Show rows of embedded queries (C, R, E) in feature space: (C, h, R, F).
 
-    def forward(self, query: Tensor, features: Tensor, mask: Tensor, embed: EnsembleLinear):
-        members, _, count, _ = query.shape
-        batch = features.shape[0]
-        attention = self.weights(query, features, mask, embed.weight)
-        pooled = attention @ features  # B CQh F
-        # A set without any object attends to nothing: its pooled features are zero.
-        pooled = pooled.view(batch, members, count, self.heads, -1)
-        pooled = pooled.permute(1, 0, 2, 3, 4).reshape(members, batch * count * self.heads, -1)
+        The query's own bias is not added here: it belongs to a constant, see the callers.
+        """
         head = self.size // self.heads
-        value = self.value.weight.view(members, self.size, self.heads, head).permute(0, 2, 1, 3)
-        folded = embed.weight.unsqueeze(1) @ value  # C h F d
-        bias = (embed.bias @ self.value.weight + self.value.bias).view(members, self.heads, 1, head)
-        pooled = pooled.view(members, batch * count, self.heads, -1).transpose(1, 2)
-        values = pooled @ folded + bias  # C h BQ d
-        values = values.transpose(1, 2).reshape(members, batch * count, self.size)
-        return self.out(values).view(members, batch, count * self.size)
+        q = (queries @ self.query.weight).unflatten(-1, (self.heads, head)).transpose(1, 2)
+        k = (embed.weight @ self.key).unflatten(-1, (self.heads, head)).transpose(1, 2)
+        return q @ k.transpose(-1, -2) / math.sqrt(head)
+
+    def query_bias(self, embed: EnsembleLinear) -> Tensor:
+        """The query bias in feature space: (C, h, 1, F)."""
+        head = self.size // self.heads
+        bias = self.query.bias.unflatten(-1, (self.heads, head)).transpose(1, 2)
+        k = (embed.weight @ self.key).unflatten(-1, (self.heads, head)).transpose(1, 2)
+        return bias @ k.transpose(-1, -2) / math.sqrt(head)
+
+    def output(self, weights: Tensor, features: Tensor, embed: EnsembleLinear) -> Tensor:
+        """Weights (B, N, C Q h) -> attention output (C, B, Q E)."""
+        batch, _, count = weights.shape
+        queries = count // (self.members * self.heads)
+        pooled = weights.transpose(1, 2) @ features  # B CQh F
+        pooled = pooled.view(batch, self.members, queries, -1).transpose(0, 1)
+        head = self.size // self.heads
+        value = (embed.weight @ self.value.weight).unflatten(-1, (self.heads, head))
+        out = self.out.weight.unflatten(1, (self.heads, head))  # C h d E
+        folded = (value.transpose(1, 2) @ out).flatten(1, 2)  # C hF E
+        constant = embed.bias @ self.value.weight + self.value.bias
+        constant = torch.baddbmm(self.out.bias, constant, self.out.weight)
+        flat = pooled.reshape(self.members, batch * queries, -1)
+        return torch.baddbmm(constant, flat, folded).view(self.members, batch, -1)
 
 
 def attention_mask(present: Tensor) -> Tensor:
-    """Additive mask (B, 1, N): 0 where an object is, a very negative number where none is.
+    """Additive mask (B, N, 1): 0 where an object is, a very negative number where none is.
 
     A finite number instead of -inf keeps an empty set defined: all weights are then equal, and
     the features they weigh are zero.
     """
-    return (~present).to(torch.float32).mul_(-1e9).unsqueeze(1)
+    return (~present).to(torch.float32).mul_(-1e9).unsqueeze(2)
 
 
 class GoalAttention(nn.Module):
@@ -99,40 +98,57 @@ class GoalAttention(nn.Module):
         self.conditional = AttentionHeads(members, size, heads) if heads else None
         self.free = AttentionHeads(members, size, free_heads) if queries else None
         if queries:
-            self.queries = nn.Parameter(torch.randn(members, 1, queries, size) * 0.02)
+            self.queries = nn.Parameter(torch.randn(members, queries, size) * 0.02)
         self.size = size * (1 + bool(heads) + queries)
         self.members = members
 
     def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         mask = attention_mask(present)
-        embedded_goal = self.embed(goal)
         parts = []
         if self.conditional is not None:
-            query = embedded_goal.unsqueeze(2)
-            parts.append(self.conditional(query, objects, mask, self.embed))
+            weights = self._conditional_weights(self.conditional, objects, mask, goal)
+            parts.append(self.conditional.output(weights, objects, self.embed))
         if self.free is not None:
-            parts.append(self.free(self.queries, objects, mask, self.embed))
-        return torch.cat([*parts, embedded_goal], dim=-1)
+            weights = self._free_weights(self.free, objects, mask)
+            parts.append(self.free.output(weights, objects, self.embed))
+        return torch.cat([*parts, self.embed(goal)], dim=-1)
+
+    def _conditional_weights(
+        self, heads: AttentionHeads, objects: Tensor, mask: Tensor, goal: Tensor
+    ) -> Tensor:
+        """softmax over objects of the goal's queries, (B, N, C h)."""
+        rows = torch.cat([self.embed.weight, self.embed.bias], 1)  # what a goal and a 1 embed to
+        folded = heads.fold_queries(rows, self.embed)  # C h F+1 F
+        matrix, constant = folded[:, :, :-1], folded[:, :, -1:] + heads.query_bias(self.embed)
+        features = goal.shape[1]
+        flat = matrix.permute(2, 0, 1, 3).reshape(features, -1)
+        seen = torch.addmm(constant.reshape(1, -1), goal, flat)  # B (C h F)
+        scores = objects @ seen.view(len(goal), -1, features).transpose(1, 2)
+        return (scores + mask).softmax(1)
+
+    def _free_weights(self, heads: AttentionHeads, objects: Tensor, mask: Tensor) -> Tensor:
+        """softmax over objects of the learned queries, (B, N, C M h)."""
+        seen = heads.fold_queries(self.queries, self.embed) + heads.query_bias(self.embed)
+        seen = seen.transpose(1, 2).flatten(0, 2)  # C h M F -> CMh F
+        return (objects @ seen.T + mask).softmax(1)
 
     @torch.no_grad()
     def attention(self, objects: Tensor, present: Tensor, goal: Tensor) -> dict[str, Tensor]:
         """Weights per head for pictures: name -> (C, B, queries, heads, N)."""
         mask = attention_mask(present)
-        slots = present.shape[1]
         result = {}
         if self.conditional is not None:
-            query = self.embed(goal).unsqueeze(2)
-            w = self.conditional.weights(query, objects, mask, self.embed.weight)
-            result["conditional"] = _by_head(w, self.members, 1, slots)
+            w = self._conditional_weights(self.conditional, objects, mask, goal)
+            result["conditional"] = self._by_head(w, 1)
         if self.free is not None:
-            w = self.free.weights(self.queries, objects, mask, self.embed.weight)
-            result["unconditional"] = _by_head(w, self.members, self.queries.shape[2], slots)
+            w = self._free_weights(self.free, objects, mask)
+            result["unconditional"] = self._by_head(w, self.queries.shape[1])
         return result
 
-
-def _by_head(weights: Tensor, members: int, queries: int, slots: int) -> Tensor:
-    batch = weights.shape[0]
-    return weights.view(batch, members, queries, -1, slots).transpose(0, 1)
+    def _by_head(self, weights: Tensor, queries: int) -> Tensor:
+        batch, slots, _ = weights.shape
+        split = weights.transpose(1, 2).reshape(batch, self.members, queries, -1, slots)
+        return split.transpose(0, 1)
 
 
 class DeepSets(nn.Module):
