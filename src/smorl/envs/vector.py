@@ -81,8 +81,11 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
             truncated |= self.elapsed_steps >= self.max_episode_steps
         if truncated.any():
             final = _final_infos(observation, infos, truncated)
-            self._start(np.flatnonzero(truncated), {})
-            observation, infos = self.world.observe(), {**self.world.info(), **final}
+            rows = np.flatnonzero(truncated)
+            self._start(rows, {})
+            for name, value in self.world.observe(rows).items():
+                observation[name][rows] = value
+            infos = {**self.world.info(), **final}
         return observation, rewards, np.zeros(self.num_envs, dtype=bool), truncated, infos
 
     def render(self) -> tuple[np.ndarray, ...] | None:

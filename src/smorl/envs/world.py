@@ -51,24 +51,29 @@ class World:
         self._random_colours = isinstance(colours, str)
         if self._random_colours:
             checks.check_choice(colours, "colours", ("random",))
-            colours = None
-        rgb = checks.check_colours(colours, self.task.colours)
-        n = self.task.num_objects
+        rgb = checks.check_colours(None if self._random_colours else colours, self.task.colours)
         threads = checks.check_count(threads, "threads", 0)
-        self.simulation = Simulation(n, self.num, threads, physics)
+        self.simulation = Simulation(self.task.num_objects, self.num, threads, physics)
         self.puck_rgb = np.tile(rgb, (self.num, 1, 1))
         self.goal_hand = np.tile(self.simulation.initial_hand[:2], (self.num, 1))
-        self.goal_objects = np.zeros((self.num, n, 2))
+        self.goal_objects = np.zeros((self.num, self.task.num_objects, 2))
+        self.diverged = np.zeros(self.num, dtype=bool)
         self._drawn_model = None
         self._renderers: dict[tuple[int, int], RayRenderer] = {}
-        self._goal_pixels = np.zeros((self.num, self.image_size, self.image_size, 3), np.uint8)
         if self.visual:
+            self._goal_pixels = np.zeros((self.num, *self._space().shape), np.uint8)
             self._renderer(self.image_size, self.image_size)
-        self.diverged = np.zeros(self.num, dtype=bool)
-        self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
-        self.observation_space = spaces.Dict(
-            {name: self._space() for name in ("observation", "achieved_goal", "desired_goal")}
-        )
+
+    @property
+    def action_space(self) -> spaces.Box:
+        """The wanted hand motion (x, y), in units of 0.1 m."""
+        return spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    @property
+    def observation_space(self) -> spaces.Dict:
+        """Observation, achieved and desired goal of one table."""
+        names = ("observation", "achieved_goal", "desired_goal")
+        return spaces.Dict({name: self._space() for name in names})
 
     def _space(self) -> spaces.Box:
         if self.visual:
@@ -111,14 +116,16 @@ class World:
         """Apply checked `actions` (num, 2); afterwards `diverged` says which tables failed."""
         self.diverged = self.simulation.step(actions)
 
-    def observe(self) -> Arrays:
-        """Return fresh arrays with a leading axis of `num`."""
+    def observe(self, rows: np.ndarray | None = None) -> Arrays:
+        """Return fresh arrays with a leading axis of `rows` (indices; None means all)."""
+        chosen = np.arange(self.num) if rows is None else rows
         if self.visual:
-            pixels = self.render(self.image_size, self.image_size)
-            return _observation(pixels, self._goal_pixels.copy())
-        objects = self.simulation.objects[..., :2]
-        achieved = _state_vector(self.simulation.hand[:, :2], objects)
-        return _observation(achieved, _state_vector(self.goal_hand, self.goal_objects))
+            pixels = self.render(self.image_size, self.image_size, chosen)
+            return _observation(pixels, self._goal_pixels[chosen])
+        objects = self.simulation.objects[chosen, :, :2]
+        achieved = _state_vector(self.simulation.hand[chosen, :2], objects)
+        desired = _state_vector(self.goal_hand[chosen], self.goal_objects[chosen])
+        return _observation(achieved, desired)
 
     def info(self) -> Arrays:
         """Return positions and distances of every table; privileged, never in an observation."""
@@ -158,9 +165,11 @@ class World:
         self.diverged[:] = False
         self._update_goal_pixels(np.arange(self.num))
 
-    def render(self, height: int, width: int) -> np.ndarray:
-        """Draw every table as uint8 (num, height, width, 3), row 0 on top."""
-        return self._renderer(height, width).render(self.simulation.qpos.copy(), self.puck_rgb)
+    def render(self, height: int, width: int, rows: np.ndarray | None = None) -> np.ndarray:
+        """Draw `rows` (None means all) as uint8 (rows, height, width, 3), row 0 on top."""
+        chosen = np.arange(self.num) if rows is None else rows
+        qpos = self.simulation.qpos[chosen]
+        return self._renderer(height, width).render(qpos, self.puck_rgb[chosen])
 
     def _update_goal_pixels(self, rows: np.ndarray) -> None:
         """Draw the goal state of `rows`: hand and pucks put into it, without touching physics."""
