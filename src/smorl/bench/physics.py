@@ -25,7 +25,7 @@ def compare(
     Pushing pucks is chaotic, so single pucks part after some steps; what must agree are the hand's
     path, the first pushes, and the statistics of what has moved how far.
     """
-    ours, theirs = (_rollout(p, rows, steps, num_objects) for p in (physics, reference))
+    ours, theirs = (rollout(p, rows, steps, num_objects) for p in (physics, reference))
     hand_error = np.linalg.norm(ours["hand"] - theirs["hand"], axis=-1)
     puck_error = np.linalg.norm((ours["pucks"] - theirs["pucks"])[..., :2], axis=-1)
     early = min(4, steps - 1)
@@ -33,15 +33,15 @@ def compare(
         "hand_error_step_1": float(hand_error[0].mean()),
         "hand_error_last_step": float(hand_error[-1].mean()),
         "puck_error_step_5": float(puck_error[early].mean()),
-        "default": _describe(ours),
-        "reference": _describe(theirs),
+        "default": describe(ours),
+        "reference": describe(theirs),
     }
 
 
-def _rollout(physics: Physics, rows: int, steps: int, num_objects: int) -> dict[str, Any]:
+def rollout(physics: Physics, rows: int, steps: int, num_objects: int) -> dict[str, Any]:
+    """Step `rows` tables with random actions; return paths of hands and pucks, and the cost."""
     task, rng = make_task("rearrange", num_objects), np.random.default_rng(0)
     simulation = Simulation(num_objects, rows, 1, physics)
-    rest = simulation.initial_hand[:2]
     starts = np.stack([task.sample_starts(rng, np.array((0.0, 0.414))) for _ in range(rows)])
     simulation.reset(np.arange(rows), starts)
     hand, pucks, diverged = [], [], 0
@@ -55,13 +55,13 @@ def _rollout(physics: Physics, rows: int, steps: int, num_objects: int) -> dict[
         "hand": np.array(hand),
         "pucks": np.array(pucks),
         "starts": starts,
-        "rest": rest,
         "diverged": diverged,
         "cpu_ms_per_step": 1e3 * cpu / (rows * steps),
     }
 
 
-def _describe(motion: dict[str, Any]) -> dict[str, float | int]:
+def describe(motion: dict[str, Any]) -> dict[str, float | int]:
+    """Return the statistics of a rollout that two settings should share."""
     pucks = motion["pucks"]
     moved = np.linalg.norm(pucks[-1, ..., :2] - motion["starts"], axis=-1)
     return {
