@@ -157,7 +157,7 @@ def test_upscale_repeats_pixels():
 def test_bad_input_is_refused_with_a_remedy(model):
     qpos, rgb = states(model, 2)
     renderer = RayRenderer(model, "zoomed_in", 16, 16)
-    with pytest.raises(InvalidInput, match=r"shape \(28,\)"):
+    with pytest.raises(InvalidInput, match=rf"shape \({model.nq},\)"):
         renderer.render(qpos[0], rgb)
     with pytest.raises(InvalidInput, match=r"pass \(2, 3, 3\)"):
         renderer.render(qpos, rgb[:1])

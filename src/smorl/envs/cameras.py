@@ -70,7 +70,7 @@ CAMERAS = MappingProxyType(
         # Release: RIG and Skew-Fit, 48x48.
         "multiobject_push": Camera((0.0, 0.81, 0.2), distance=0.4, elevation=-52.0, azimuth=270.0),
         # Ours: the whole robot and the table, for people.
-        "overview": Camera((0.0, 0.42, 0.2), distance=1.65, elevation=-28.0, azimuth=235.0),
+        "overview": Camera((0.0, 0.43, 0.19), distance=1.42, elevation=-32.0, azimuth=204.0),
     }
 )
 

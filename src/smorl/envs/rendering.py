@@ -91,7 +91,10 @@ class RayRenderer:
         if samples == 1:
             return frames.reshape(-1, height, width, 3)
         parts = frames.reshape(-1, height, samples, width, samples, 3)
-        total = parts.sum(axis=(2, 4), dtype=np.uint32)
+        total = np.zeros((len(frames), height, width, 3), dtype=np.uint32)
+        for row in range(samples):
+            for column in range(samples):
+                total += parts[:, :, row, :, column]
         return ((total + samples**2 // 2) // samples**2).astype(np.uint8)
 
 
