@@ -86,15 +86,25 @@ class Sac:
     def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
         """One gradient step of temperature, policy and critics; `noise` is (2, B, A) ~ N(0, 1).
 
-        Release: the temperature steps first and its new value is used by both other losses.
+        Release: the temperature steps first and its new value enters both other losses; policy
+        and critics step after both losses are known.
         """
         now = self.inputs(batch.objects, batch.present, batch.goal)
+        info: dict[str, Tensor] = {}
+        policy_loss = None
+        if self.updates % self.config.policy_every == 0:
+            action, log_prob = self.policy.sample(now, noise[0])
+            self._step("temperature", self.temperature_loss(log_prob))
+            policy_loss = self.policy_loss(now, action, log_prob)
+            info["policy/loss"] = policy_loss.detach()
+            info["policy/entropy"] = -log_prob.detach().mean()
+            info["temperature/value"] = self.log_temperature.detach().exp()
         target = self.critic_target(batch, noise[1])
         q = self.critic(now, batch.action)
         critic_loss = (q - target).square().mean(1).sum()
-        info = {"critic/loss": critic_loss.detach(), "critic/q": q.detach().mean()}
-        if self.updates % self.config.policy_every == 0:
-            info |= self._update_policy(now, noise[0])
+        info |= {"critic/loss": critic_loss.detach(), "critic/q": q.detach().mean()}
+        if policy_loss is not None:
+            self._step("policy", policy_loss)
         self._step("critic", critic_loss)
         with torch.no_grad():
             torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
@@ -116,21 +126,17 @@ class Sac:
             target = target.clamp(min=-self.worst_return)
         return target
 
-    def _update_policy(self, now: Seen, noise: Tensor) -> dict[str, Tensor]:
-        action, log_prob = self.policy.sample(now, noise)
+    def temperature_loss(self, log_prob: Tensor) -> Tensor:
+        """-log alpha (log pi + target entropy): alpha falls while the policy is random enough."""
         gap = log_prob.detach() + self.config.target_entropy
-        temperature_loss = -(self.log_temperature * gap).mean()
-        self._step("temperature", temperature_loss)
-        self.critic.requires_grad_(False)  # the policy's gradient passes through, not into, Q
+        return -(self.log_temperature * gap).mean()
+
+    def policy_loss(self, now: Seen, action: Tensor, log_prob: Tensor) -> Tensor:
+        """alpha log pi - min Q; the gradient passes through the critics, not into them."""
+        self.critic.requires_grad_(False)
         q = self.critic(now, action).min(0).values
         self.critic.requires_grad_(True)
-        policy_loss = (self.log_temperature.detach().exp() * log_prob - q).mean()
-        self._step("policy", policy_loss)
-        return {
-            "policy/loss": policy_loss.detach(),
-            "policy/entropy": -log_prob.detach().mean(),
-            "temperature/value": self.log_temperature.detach().exp(),
-        }
+        return (self.log_temperature.detach().exp() * log_prob - q).mean()
 
     def _step(self, name: str, loss: Tensor) -> None:
         optimizer = self.optimizers[name]

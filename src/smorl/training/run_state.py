@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import gymnasium as gym
 import numpy as np
 import torch
 
 from smorl.agents.agent import PassiveAgent, SacAgent
 from smorl.agents.sac import Sac
+from smorl.errors import InvalidInput
 from smorl.goals.priors import FittedPrior, Prior, UniformPrior, from_arrays
 from smorl.goals.spaces import GoalSpace
 from smorl.methods import get_method
@@ -119,6 +121,16 @@ class RunState:
             for name, key, value in _parameters(self.sac):
                 value.copy_(checkpoint.tensors[f"{name}/{key}"])
         self.space = GoalSpace(self.space.config, from_arrays(_under("prior/", checkpoint.arrays)))
+
+
+def count_items(envs: gym.vector.VectorEnv) -> int:
+    """Return how many items, arm and pucks, an environment's state observation holds."""
+    space = envs.single_observation_space
+    if not isinstance(space, gym.spaces.Dict) or len(space["observation"].shape or ()) != 1:
+        raise InvalidInput(
+            "this method needs state observations, e.g. smorl/Rearrange2-v0, not images."
+        )
+    return (space["observation"].shape or (0,))[0] // 2
 
 
 def uniform_prior(config: RunConfig, encoder: Encoder) -> Prior:

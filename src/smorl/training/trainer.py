@@ -24,7 +24,7 @@ from smorl.training.checkpoint import load_latest, save_checkpoint
 from smorl.training.collector import collect
 from smorl.training.logger import RunLogger
 from smorl.training.run_dir import RunDir
-from smorl.training.run_state import ACTIONS, RunState
+from smorl.training.run_state import ACTIONS, RunState, count_items
 from smorl.training.settings import RunConfig
 
 EVALUATION_COLUMNS = (
@@ -64,8 +64,7 @@ class Trainer:
         self.config, self.run, self.reporter = config, run, reporter
         self.learns = get_method(config.method).learns
         self.envs = make_envs(config.env, config.collect.num_envs, config.threads)
-        self.items = self.envs.single_observation_space["observation"].shape[0] // 2  # pyright: ignore
-        self.state = RunState.create(config, self.items)
+        self.state = RunState.create(config, count_items(self.envs))
         self.agent = self.state.agent(config.method)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
         self.distance: float | None = None
@@ -136,7 +135,7 @@ class Trainer:
 
     def _learn(self, updates: int) -> dict[str, float]:
         state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
-        sums: dict[str, torch.Tensor] = {"reward/mean": torch.zeros(())}
+        history: dict[str, list[torch.Tensor]] = {}
         for _ in range(updates):
             with self._timed("relabel"):
                 batch = sample_batch(
@@ -152,9 +151,9 @@ class Trainer:
                 info = state.sac.update(batch, noise)
             info["reward/mean"] = batch.reward.mean()
             for name, value in info.items():
-                sums[name] = sums.get(name, torch.zeros(())) + value
+                history.setdefault(name, []).append(value)
         state.counters.updates += updates
-        return {name: float(value) / updates for name, value in sums.items()}
+        return {name: float(torch.stack(values).mean()) for name, values in history.items()}
 
     def _log(self, means: dict[str, float]) -> None:
         counters = self.state.counters

@@ -1,0 +1,27 @@
+"""`smorl curves`: draw learning curves from run folders or committed results."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from smorl.errors import InvalidInput
+from smorl.figures.curves import draw_curves, find_runs, read_curve
+
+
+def main(argv: list[str]) -> int:
+    """Draw the curves of every run below the given folders."""
+    parser = argparse.ArgumentParser(
+        prog="smorl curves",
+        description="Draw learning curves: mean and standard deviation over seeds, single seeds "
+        "thin behind them, one panel per environment, the passive policy dotted.",
+    )
+    parser.add_argument("folders", nargs="*", default=["runs"], help="default: runs")
+    parser.add_argument("--out", default="curves.png", help=".png or .pdf (default curves.png)")
+    args = parser.parse_args(argv)
+    out = Path(args.out)
+    if out.suffix not in (".png", ".pdf"):
+        raise InvalidInput(f"--out {out} must end in .png or .pdf.")
+    curves = [read_curve(path) for path in find_runs([Path(f) for f in args.folders])]
+    draw_curves(curves, out)
+    sys.stderr.write(f"{len(curves)} runs: {out}\n")
+    return 0

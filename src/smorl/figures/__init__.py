@@ -1,0 +1,1 @@
+"""Pictures from run folders and committed results; reads files only."""
