@@ -1,0 +1,33 @@
+"""Perfect perception of arm and pucks."""
+
+import numpy as np
+import pytest
+
+from smorl.errors import InvalidInput
+from smorl.perception.ground_truth import GroundTruthObjects, GroundTruthVector
+
+
+def test_objects_are_arm_then_pucks_with_one_hot_appearance():
+    state = np.arange(12, dtype=np.float32).reshape(2, 6)
+    encoder = GroundTruthObjects(3)
+    carry, objects = encoder.step(encoder.init(2), state, np.zeros((2, 2)))
+    assert carry is None
+    np.testing.assert_array_equal(objects.position[1], [[6, 7], [8, 9], [10, 11]])
+    np.testing.assert_array_equal(objects.what[0], np.eye(3))
+    assert objects.present.all()
+    assert objects.features().shape == (2, 3, encoder.layout.features)
+
+
+def test_fewer_pucks_keep_their_identities_and_more_are_refused():
+    small = GroundTruthObjects(2, identities=4).encode_goal(np.zeros((1, 4)))
+    np.testing.assert_array_equal(small.what[0], np.eye(4)[:2])
+    with pytest.raises(InvalidInput, match="cannot name 5 objects"):
+        GroundTruthObjects(5, identities=4)
+
+
+def test_a_vector_is_one_object_without_appearance():
+    encoder = GroundTruthVector(6)
+    objects = encoder.encode_goal(np.arange(12).reshape(2, 6))
+    assert objects.what.shape == (2, 1, 0)
+    np.testing.assert_array_equal(objects.position[1, 0], np.arange(6, 12))
+    assert encoder.layout.features == 6

@@ -1,0 +1,99 @@
+"""Contracts over every preset."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from smorl.cli import main
+from smorl.config import from_json, to_json
+from smorl.presets import PRESETS, get_preset
+from smorl.replay.relabel import sample_batch
+from smorl.training.run_state import ACTIONS, RunState
+from smorl.training.settings import RunConfig
+from smorl.types import Episode, ObjectSet
+
+NAMES = sorted(PRESETS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_round_trip_through_json(name):
+    config = get_preset(name).build()
+    assert from_json(RunConfig, json.loads(json.dumps(to_json(config)))) == config
+
+
+def make_episodes(state: RunState, config: RunConfig, items: int, count=3) -> Episode:
+    """Random states through the preset's own encoder, without a simulator."""
+    rng = np.random.default_rng(0)
+    horizon = config.collect.horizon
+    path = [
+        state.encoder.step(None, rng.random((count, 2 * items)), np.zeros((count, 2)))[1]
+        for _ in range(horizon + 1)
+    ]
+    objects = ObjectSet(*(np.stack([getattr(o, k) for o in path], 1) for k, _ in path[0].arrays()))
+    actions = rng.uniform(-1, 1, (count, horizon, ACTIONS)).astype(np.float32)
+    return Episode(objects, actions, state.space.propose(path[0], rng))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_preset_makes_one_update(name):
+    config = get_preset(name).build()
+    config = replace(
+        config,
+        sac=replace(config.sac, batch_size=16),
+        collect=replace(config.collect, replay_steps=5 * config.collect.horizon),
+    )
+    items = int(config.env[-4]) + 1
+    state = RunState.create(config, items)
+    state.replay.add(make_episodes(state, config, items))
+    rng = np.random.default_rng(1)
+    batch = sample_batch(
+        state.replay.episodes, state.replay.size, 16, state.space, config.relabel, rng
+    ).map(torch.from_numpy)
+    before = [p.clone() for p in state.sac.policy.parameters()]
+    info = state.sac.update(batch, torch.randn(2, 16, ACTIONS))
+    assert all(torch.isfinite(value) for value in info.values())
+    after = state.sac.policy.parameters()
+    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("paper-")])
+def test_paper_presets_leave_our_options_off(name):
+    config = get_preset(name).build()
+    assert config.sac.batch_size == 2048
+    assert config.sac.policy_every == 1
+    assert config.sac.reward_scale == 1.0
+    assert (config.relabel.any_object, config.relabel.moved) == (0.0, 0.0)
+    assert config.evaluation.subgoals.order == "cycle"
+    assert not config.evaluation.subgoals.switch_when_solved
+    networks = config.networks
+    assert (networks.relative, networks.matched, networks.critic_norm) == (False,) * 3
+    assert get_preset(name).provenance
+
+
+def test_paper_lengths():
+    """Attempts 2 (n + 1) - 1 of 15 or 20 steps: 45, 75 for push and 60 ... 180 for rearrange."""
+    steps = {
+        (task, n): get_preset(f"paper-gt-{task}-{n}").build().evaluation.subgoals.steps
+        for task, n in (("push", 1), ("push", 2), ("rearrange", 1), ("rearrange", 4))
+    }
+    assert list(steps.values()) == [45, 75, 60, 180]
+
+
+def test_sac_has_the_budget_of_smorl():
+    for n in (2, 3, 4):
+        ours, theirs = (get_preset(f"{m}-rearrange-{n}").build().collect for m in ("gt", "sac"))
+        assert ours.total_steps == theirs.total_steps
+        assert ours.updates_per_step == theirs.updates_per_step
+
+
+def test_cli_lists_and_prints(capsys):
+    assert main(["presets"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in NAMES)
+    assert main(["presets", "gt-rearrange-2"]) == 0
+    assert json.loads(capsys.readouterr().out)["env"] == "smorl/Rearrange2-v0"
+    assert main(["presets", "paper-gt-rearrange-2", "--provenance"]) == 0
+    assert "paper, 2048" in capsys.readouterr().out
