@@ -125,7 +125,7 @@ def test_future_steps_are_uniform_over_candidates():
         replay.episodes.objects,
         episode,
         step,
-        np.tile(np.eye(3, dtype=np.float32)[0], (count, 1)),
+        replay.episodes.goal[episode],
         SPACE,
         RelabelConfig(),
         np.random.default_rng(0),
@@ -156,16 +156,35 @@ def test_any_object_trains_on_every_object_of_the_frame():
     np.testing.assert_array_equal(what[:300], episode[:300] % 3)
     assert np.abs(np.bincount(what[300:]) / 2700 - 1 / 3).max() < 0.05
     np.testing.assert_array_equal(place[300:1500, 1], what[300:1500])
+    assert (place[1500:] >= 100).all()
 
 
-def test_future_goals_of_objects_that_did_not_move_become_imagined():
+def test_future_goals_of_any_object_take_one_that_moves():
     replay = filled(1)
-    replay.episodes.objects.position[0, :, 0] = 5.0  # the goal's object rests
-    batch, _ = draw(RelabelConfig(0.0, 1.0, 0.0, moved=0.01), 200, replay)
+    replay.episodes.objects.position[0, :, :2] = 5.0  # objects 0 and 1 rest, 2 moves
+    config = RelabelConfig(0.0, 1.0, 0.0, any_object=1.0, moved=0.01)
+    batch, _ = draw(config, 200, replay)
+    assert (batch.goal[:, :3].argmax(1) == 2).all()
+    later, step = batch.goal[:, 3], batch.objects[:, 2, 3]
+    assert (later > step).all()
+
+
+def test_when_nothing_moves_a_place_is_imagined():
+    replay = filled(1)
+    replay.episodes.objects.position[0] = 5.0
+    config = RelabelConfig(0.0, 1.0, 0.0, any_object=1.0, moved=0.01)
+    batch, _ = draw(config, 600, replay)
     assert (batch.goal[:, 3] >= 100).all()
-    replay.episodes.objects.position[0, :, 0, 0] = np.arange(HORIZON + 1)
-    batch, _ = draw(RelabelConfig(0.0, 1.0, 0.0, moved=0.01), 200, replay)
-    assert (batch.goal[:, 3] < 100).all()
+    assert np.abs(np.bincount(batch.goal[:, :3].argmax(1)) / 600 - 1 / 3).max() < 0.08
+
+
+def test_objects_that_vanish_are_no_moved_goals():
+    present = np.ones((1, HORIZON + 1, ITEMS), bool)
+    present[0, 1:, 0] = False
+    replay = Replay(10 * HORIZON, HORIZON, LAYOUT, 2)
+    replay.add(make_episodes(0, 1, present))
+    batch, _ = draw(RelabelConfig(0.0, 1.0, 0.0, any_object=1.0), 300, replay)
+    assert set(batch.goal[:, :3].argmax(1)) == {1, 2}
 
 
 def test_relabelling_changes_nothing_in_replay_and_is_reproducible():

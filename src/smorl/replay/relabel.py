@@ -24,8 +24,9 @@ class RelabelConfig:
     # Release: the transition's own next observation counts as future; the paper starts later.
     future_includes_next: bool = True
     # Ours, off in the paper presets; measured in docs/learner.md.
-    any_object: float = 0.0  # share of relabelled goals that take another object of the frame
-    moved: float = 0.0  # metres; a future goal must differ from now by this much, else imagine
+    any_object: float = 0.0  # share of relabelled goals for any object of the frame, not only the
+    # rollout's; as future goals they take one that moves
+    moved: float = 0.01  # metres an object must go to count as moved
 
     def __post_init__(self) -> None:
         parts = (self.rollout, self.future, self.imagined)
@@ -79,29 +80,28 @@ def relabel(
     """Return the goals (B, .): the first rows keep theirs, then future, then imagined."""
     batch = len(episode)
     rollout, future, _ = config.counts(batch)
+    kind = np.repeat([0, 1, 2], (rollout, future, batch - rollout - future))
     goal = ObjectGoal(*(array.copy() for _, array in episodes.goal[episode].arrays()))
+    imagine = kind == 2
     swap = np.zeros(batch, bool)
     if config.any_object:
         other = pick_object(now, rng)
-        swap = (rng.random(batch) < config.any_object) & now.present.any(-1)
-        swap[:rollout] = False
+        swap = (rng.random(batch) < config.any_object) & now.present.any(-1) & (kind > 0)
         _write(goal, swap, other[swap])
-    rows = slice(rollout, rollout + future)
-    imagine = np.zeros(batch, bool)
-    imagine[rollout + future :] = True
-    if future:
-        found, exists = future_goals(
-            episodes.objects, episode[rows], step[rows], goal.what[rows], space, config, rng
+    for rows, find in (
+        ((kind == 1) & ~swap, future_goals),
+        ((kind == 1) & swap, future_goals_of_moved),
+    ):
+        index = np.flatnonzero(rows)
+        if not len(index):
+            continue
+        found, exists = find(
+            episodes.objects, episode[index], step[index], goal[index], space, config, rng
         )
-        if config.moved:
-            current, visible = space.achieved(now[rows], goal.what[rows])
-            still = np.linalg.norm(found.position - current.position, axis=-1) < config.moved
-            imagine[rows] = exists & visible & still
-        # A swapped goal sits at the object's present place; without a future, imagine one.
-        imagine[rows] |= ~exists & swap[rows]
-        chosen = np.zeros(batch, bool)
-        chosen[rows] = exists
-        _write(goal, chosen, found[exists])
+        _write(goal, index[exists], found[exists])
+        # Without a future the rollout's goal stays; a swapped one only says where the object is
+        # now, so it is imagined elsewhere.
+        imagine[index] = ~exists if find is future_goals_of_moved else False
     _write(goal, imagine, space.imagine(goal[imagine], rng))
     return goal
 
@@ -110,7 +110,7 @@ def future_goals(
     objects: ObjectSet,
     episode: np.ndarray,
     step: np.ndarray,
-    what: np.ndarray,
+    goal: ObjectGoal,
     space: GoalSpace,
     config: RelabelConfig,
     rng: np.random.Generator,
@@ -129,12 +129,40 @@ def future_goals(
         later = objects[episode, chosen]
         return ObjectGoal(later.what[:, 0], later.position[:, 0], later.scale[:, 0]), exists
     path = objects[episode]  # (B, H + 1, N, .)
-    achieved, matched = space.achieved(path, np.repeat(what[:, None], steps, 1))
+    achieved, matched = space.achieved(path, np.repeat(goal.what[:, None], steps, 1))
     candidate = matched & (np.arange(steps) >= first[:, None])
     count = candidate.sum(1)
     rank = np.floor(rng.random(len(step)) * count).astype(np.int64)
     chosen = (candidate.cumsum(1) > rank[:, None]).argmax(1)
     return achieved[np.arange(len(step)), chosen], count > 0
+
+
+def future_goals_of_moved(
+    objects: ObjectSet,
+    episode: np.ndarray,
+    step: np.ndarray,
+    goal: ObjectGoal,
+    space: GoalSpace,
+    config: RelabelConfig,
+    rng: np.random.Generator,
+) -> tuple[ObjectGoal, np.ndarray]:
+    """Like `future_goals`, for an object that moves: any of the frame, whatever `goal` says.
+
+    Most objects rest most of the time, and a future goal where an object already is teaches
+    nothing about moving it. So a later step is drawn, and one of the objects that are somewhere
+    else by then (further than `config.moved`) becomes the goal. Returns goals (B, .) and whether
+    an object moved (B,).
+    """
+    last = objects.present.shape[1] - 1
+    first = np.minimum(step + (1 if config.future_includes_next else 2), last)
+    now, later = objects[episode, step], objects[episode, rng.integers(first, last + 1)]
+    slots = now.present.shape[1]
+    spread = later.map(lambda array: np.repeat(array[:, None], slots, 1))
+    found, matched = space.achieved(spread, now.what)  # for every object of now, (B, N)
+    distance = np.linalg.norm(found.position - now.position, axis=-1)
+    moved = now.present & matched & (distance > config.moved)
+    chosen = np.where(moved, rng.random(moved.shape), -1.0).argmax(1)
+    return found[np.arange(len(step)), chosen], moved.any(1)
 
 
 def _write(goal: ObjectGoal, rows: np.ndarray, source: ObjectGoal) -> None:
