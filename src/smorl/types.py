@@ -113,6 +113,7 @@ class Batch(_Arrays):
     present: Array  # (B, N) bool
     goal: Array  # (B, F)
     action: Array  # (B, A)
-    reward: Array  # (B,)
+    reward: Array  # (B,) discounted sum of the rewards up to the next observation
+    discount: Array  # (B,) what the value of the next observation is worth now
     next_objects: Array  # (B, N, F)
     next_present: Array  # (B, N) bool

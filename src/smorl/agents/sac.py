@@ -117,11 +117,11 @@ class Sac:
 
     @torch.no_grad()
     def critic_target(self, batch: Batch, noise: Tensor) -> Tensor:
-        """r + discount * (min target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
+        """r + batch.discount * (min target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
         following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
         action, log_prob = self.policy.sample(following, noise)
         q = self.target(following, action).min(0).values - self.log_temperature.exp() * log_prob
-        target = self.config.reward_scale * batch.reward + self.config.discount * q
+        target = self.config.reward_scale * batch.reward + batch.discount * q
         if self.config.bound_targets:
             target = target.clamp(min=-self.worst_return)
         return target

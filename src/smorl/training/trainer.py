@@ -26,6 +26,7 @@ from smorl.training.logger import RunLogger
 from smorl.training.run_dir import RunDir
 from smorl.training.run_state import ACTIONS, RunState, count_items
 from smorl.training.settings import RunConfig
+from smorl.types import Episode
 
 EVALUATION_COLUMNS = (
     "env_steps",
@@ -131,7 +132,7 @@ class Trainer:
         counters.credit += steps * self.config.collect.updates_per_step
         updates, counters.credit = int(counters.credit), counters.credit % 1
         if updates:
-            self._log(self._learn(updates))
+            self._log({**self._learn(updates), **self._judge(episodes)})
 
     def _learn(self, updates: int) -> dict[str, float]:
         state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
@@ -144,6 +145,7 @@ class Trainer:
                     size,
                     state.space,
                     self.config.relabel,
+                    self.config.sac.discount,
                     rng,
                 ).map(torch.from_numpy)
                 noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
@@ -154,6 +156,15 @@ class Trainer:
                 history.setdefault(name, []).append(value)
         state.counters.updates += updates
         return {name: float(torch.stack(values).mean()) for name, values in history.items()}
+
+    def _judge(self, episodes: Episode) -> dict[str, float]:
+        """How the exploring policy itself fared, by the agent's own reward (unscaled)."""
+        last = self.state.space.reward(episodes.objects[:, -1], episodes.goal)
+        first = self.state.space.reward(episodes.objects[:, 0], episodes.goal)
+        return {
+            "rollout/first_reward": float(first.mean()),
+            "rollout/last_reward": float(last.mean()),
+        }
 
     def _log(self, means: dict[str, float]) -> None:
         counters = self.state.counters
