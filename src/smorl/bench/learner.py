@@ -1,0 +1,240 @@
+"""Speed of the learner: update, relabelling, cost against the number of objects, whole loop.
+
+The two learners of a comparison take turns within one run and medians are reported, so that the
+ratios mean something on a machine that is doing other things as well.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from smorl.agents.sac import Sac, SacConfig
+from smorl.bench.straight_line import StraightLineSac
+from smorl.bench.synthetic import ACTIONS, LAYOUT, NETWORKS, filled_replay, random_batch
+from smorl.errors import InvalidInput
+from smorl.replay.relabel import RelabelConfig, sample_batch
+from smorl.types import Batch
+
+BATCHES, THREADS, SLOTS = (256, 512, 2048), (1, 2), (3, 6, 12, 24)
+EPISODES = 5000  # of replay, 100,000 environment steps
+RELABELLING = {
+    "paper": RelabelConfig(),
+    "any_object + moved": RelabelConfig(any_object=0.9, moved=0.01),
+}
+GOALS = {"update ratio at 2048": 3.0, "relabelling share": 0.15, "slots over linear": 1.0}
+
+
+def main(argv: list[str]) -> int:
+    """Measure and report to stdout (progress to stderr); return the exit code."""
+    parser = argparse.ArgumentParser(prog="smorl bench learner", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="report as JSON")
+    parser.add_argument("--quick", action="store_true", help="shorter, noisier measurements")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        nargs="+",
+        default=list(THREADS),
+        metavar="N",
+        help="torch threads to measure with (default: 1 2)",
+    )
+    arguments = parser.parse_args(argv)
+    before = torch.get_num_threads()
+    try:
+        report = measure(
+            tuple(arguments.threads),
+            repeats=5 if arguments.quick else 25,
+            rounds=1 if arguments.quick else 5,
+        )
+    finally:
+        torch.set_num_threads(before)
+    text = json.dumps(report, indent=2) if arguments.json else as_text(report)
+    sys.stdout.write(text + "\n")
+    return 0
+
+
+def measure(threads: tuple[int, ...], repeats: int, rounds: int) -> dict:
+    """Return every measurement; medians over `repeats`, the loop over `rounds` of training."""
+    if min(threads) < 1:
+        raise InvalidInput(f"--threads {min(threads)} is not a number of threads; use 1 or more.")
+    report: dict = {
+        "machine": {
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "torch": torch.__version__,
+        },
+        "goals": GOALS,
+        "updates": [],
+        "relabelling": [],
+        "slots": [],
+    }
+    for count in threads:
+        torch.set_num_threads(count)
+        for name, measured in (
+            ("updates", measure_updates(repeats)),
+            ("relabelling", measure_relabelling(repeats)),
+            ("slots", measure_slots(repeats)),
+        ):
+            report[name] += [{"threads": count, **row} for row in measured]
+    report["loop"] = measure_loop(rounds)
+    return report
+
+
+def measure_updates(repeats: int) -> Iterator[dict]:
+    """Our update against the straight line, same batch, taking turns."""
+    for size in BATCHES:
+        _say(f"update, batch {size}")
+        config, batch = SacConfig(batch_size=size), random_batch(size, LAYOUT, seed=0)
+        noise = torch.randn(2, size, ACTIONS, generator=torch.Generator().manual_seed(0))
+        ours = Sac(config, NETWORKS, LAYOUT, ACTIONS, seed=0)
+        theirs = StraightLineSac(config, NETWORKS, LAYOUT, ACTIONS)
+        cases = {
+            "ours": partial(ours.update, batch, noise),
+            "theirs": partial(theirs.update, batch, noise),
+        }
+        ms = _take_turns(cases, repeats)
+        yield {
+            "batch": size,
+            "ours_ms": ms["ours"],
+            "straight_line_ms": ms["theirs"],
+            "ratio": ms["theirs"] / ms["ours"],
+        }
+
+
+def measure_relabelling(repeats: int) -> Iterator[dict]:
+    """Drawing and relabelling a batch, conversion and noise included, as a share of the update."""
+    replay, space = filled_replay(LAYOUT, EPISODES, seed=0)
+    rng = np.random.default_rng(0)
+
+    def draw(size: int, config: RelabelConfig) -> tuple[Batch, torch.Tensor]:
+        batch = sample_batch(replay.episodes, replay.size, size, space, config, 0.95, rng)
+        noise = rng.standard_normal((2, size, ACTIONS), np.float32)
+        return batch.map(torch.from_numpy), torch.from_numpy(noise)
+
+    for size in BATCHES[1:]:
+        _say(f"relabelling, batch {size}")
+        sac = Sac(SacConfig(batch_size=size), NETWORKS, LAYOUT, ACTIONS, seed=0)
+        cases = {name: partial(draw, size, config) for name, config in RELABELLING.items()}
+        update = partial(sac.update, *draw(size, RelabelConfig()))
+        ms = _take_turns({"update": update, **cases}, repeats)
+        for name in cases:
+            share = ms[name] / ms["update"]
+            times = {"relabel_ms": ms[name], "update_ms": ms["update"], "share": share}
+            yield {"batch": size, "relabel": name, **times}
+
+
+def measure_slots(repeats: int, size: int = 512) -> Iterator[dict]:
+    """Update time against the number of slots; `over_linear` is 1 where cost is proportional."""
+    _say(f"slots {', '.join(map(str, SLOTS))}, batch {size}")
+    cases = {}
+    for slots in SLOTS:
+        layout = replace(LAYOUT, slots=slots)
+        sac = Sac(SacConfig(batch_size=size), NETWORKS, layout, ACTIONS, seed=0)
+        batch, noise = random_batch(size, layout, seed=0), torch.zeros(2, size, ACTIONS)
+        cases[str(slots)] = partial(sac.update, batch, noise)
+    ms = _take_turns(cases, repeats)
+    first = ms[str(SLOTS[0])] / SLOTS[0]
+    for slots in SLOTS:
+        cost = ms[str(slots)]
+        yield {"slots": slots, "ours_ms": cost, "over_linear": cost / slots / first}
+
+
+def measure_loop(rounds: int, preset: str = "gt-rearrange-2") -> dict:
+    """Train for real, `rounds` rounds after the first updates, and split the time."""
+    # Imported here, because only the loop needs the simulator.
+    from smorl.config import to_json
+    from smorl.presets import get_preset
+    from smorl.training.progress import Progress
+    from smorl.training.run_dir import RunDir
+    from smorl.training.trainer import Trainer
+
+    config = get_preset(preset).build()
+    steps = config.collect.num_envs * config.collect.horizon
+    config = replace(config, collect=replace(config.collect, initial_steps=2 * steps))
+    torch.set_num_threads(config.threads)
+    _say(f"loop, {rounds} round(s) of {preset}")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        RunDir.open(Path(folder) / "run", to_json(config), "smorl bench learner") as run,
+        Progress(config.collect.total_steps, quiet=True) as progress,
+    ):
+        trainer = Trainer(config, run, progress)
+        for _ in range(2 + rounds):
+            trainer.round()
+        trainer.envs.close()
+        trainer.logger.close()
+        timing = [json.loads(line) for line in run.timing.read_text("utf-8").splitlines()]
+    # The first row ends with the first updates, which pay for every warm-up.
+    spent = {name: timing[-1][name] - timing[0][name] for name in timing[0]}
+    env_steps, wall = spent.pop("env_steps"), sum(spent.values())
+    return {
+        "preset": preset,
+        "threads": config.threads,
+        "batch": config.sac.batch_size,
+        "updates_per_step": config.collect.updates_per_step,
+        "env_steps_per_second": env_steps / wall,
+        "split": {name: seconds / wall for name, seconds in spent.items()},
+    }
+
+
+def _say(what: str) -> None:
+    sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
+
+
+def _take_turns(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median milliseconds of each case, run in turns after two warm-ups each."""
+    seconds: dict[str, list[float]] = {name: [] for name in cases}
+    for turn in range(repeats + 2):
+        for name, run in cases.items():
+            start = time.perf_counter()
+            run()
+            if turn >= 2:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: 1e3 * statistics.median(times) for name, times in seconds.items()}
+
+
+def as_text(report: dict) -> str:
+    """Return the report as tables for people."""
+    lines = [f"{'update':26}{'batch':>7}{'threads':>9}{'ours ms':>10}{'plain ms':>10}{'ratio':>8}"]
+    for row in report["updates"]:
+        lines.append(
+            f"{'visual two-object':26}{row['batch']:>7}{row['threads']:>9}{row['ours_ms']:>10.2f}"
+            f"{row['straight_line_ms']:>10.2f}{row['ratio']:>8.2f}"
+        )
+    lines += ["", f"{'relabelling':26}{'batch':>7}{'threads':>9}{'ms':>10}{'of update':>18}"]
+    for row in report["relabelling"]:
+        lines.append(
+            f"{row['relabel']:26}{row['batch']:>7}{row['threads']:>9}{row['relabel_ms']:>10.2f}"
+            f"{row['share']:>18.1%}"
+        )
+    lines += ["", f"{'slots':26}{'':7}{'threads':>9}{'ours ms':>10}{'over linear':>18}"]
+    for row in report["slots"]:
+        lines.append(
+            f"{row['slots']:<33}{row['threads']:>9}{row['ours_ms']:>10.2f}"
+            f"{row['over_linear']:>18.2f}"
+        )
+    loop = report["loop"]
+    split = ", ".join(f"{name} {share:.0%}" for name, share in loop["split"].items())
+    lines += [
+        "",
+        f"{'whole loop':26}{'batch':>7}{'threads':>9}{'steps/s':>10}  split",
+        f"{loop['preset']:26}{loop['batch']:>7}{loop['threads']:>9}"
+        f"{loop['env_steps_per_second']:>10.0f}  {split}",
+    ]
+    goals = ", ".join(f"{name} {value:g}" for name, value in report["goals"].items())
+    return "\n".join([*lines, "", f"goals: {goals}"])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
