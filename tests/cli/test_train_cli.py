@@ -34,7 +34,7 @@ def test_a_run_makes_gradient_steps_and_describes_itself(finished):
     assert rows[-1]["env_steps"] == 240
     assert all(np.isfinite(row["critic/loss"]) and np.isfinite(row["policy/loss"]) for row in rows)
     checkpoint = load_latest(finished / "checkpoints")
-    optimiser = [t for name, t in checkpoint.tensors.items() if "optimizer/policy" in name]
+    optimiser = [t for name, t in checkpoint.tensors.items() if "optimizer/networks" in name]
     assert any(t.abs().sum() > 0 for t in optimiser)
     table = (finished / "evaluations.csv").read_text().splitlines()
     assert table[0].startswith("env_steps,updates,object_distance")

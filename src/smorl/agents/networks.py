@@ -136,12 +136,17 @@ class _Network(nn.Module):
         )
         self.members = members
 
-    def forward(self, seen: Seen, tail: Tensor | None = None) -> Tensor:
+    def encode(self, seen: Seen) -> Tensor:
+        """Return what the MLP gets of state and goal, (C, B, .); actions play no part in it."""
         x = self.torso(seen.objects, seen.present, seen.goal)
-        extra = [seen.matched] if tail is None else [seen.matched, tail]
         if x.dim() == 2:
-            return self.mlp(torch.cat([x, *extra], dim=-1))
-        return self.mlp(torch.cat([x, *(e.expand(self.members, -1, -1) for e in extra)], dim=-1))
+            x = x.expand(self.members, -1, -1)
+        if not seen.matched.shape[1]:
+            return x
+        return torch.cat([x, seen.matched.expand(self.members, -1, -1)], dim=-1)
+
+    def forward(self, seen: Seen) -> Tensor:
+        return self.mlp(self.encode(seen))
 
 
 class Policy(nn.Module):
@@ -185,4 +190,9 @@ class TwinCritic(nn.Module):
 
     def forward(self, seen: Seen, action: Tensor) -> Tensor:
         """Return Q of both critics, (2, B)."""
-        return self.net(seen, action).squeeze(-1)
+        return self.judge(self.net.encode(seen), action)
+
+    def judge(self, encoded: Tensor, action: Tensor) -> Tensor:
+        """Return Q (2, B) of actions in encoded states: one encoding serves several actions."""
+        joined = torch.cat([encoded, action.expand(2, -1, -1)], dim=-1)
+        return self.net.mlp(joined).squeeze(-1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from smorl.agents.networks import Inputs, NetworkConfig, Policy, Seen, TwinCritic
+from smorl.agents.networks import Inputs, NetworkConfig, Policy, TwinCritic
 from smorl.types import Batch, ObjectLayout
 
 
@@ -57,8 +57,9 @@ class Sac:
         )
         adam = {"lr": config.lr, "fused": True}
         self.optimizers = {
-            "policy": torch.optim.Adam(self.policy.parameters(), **adam),
-            "critic": torch.optim.Adam(self.critic.parameters(), **adam),
+            "networks": torch.optim.Adam(
+                [*self.policy.parameters(), *self.critic.parameters()], **adam
+            ),
             "temperature": torch.optim.Adam([self.log_temperature], **adam),
         }
         self.updates = 0
@@ -90,22 +91,25 @@ class Sac:
         and critics step after both losses are known.
         """
         now = self.inputs(batch.objects, batch.present, batch.goal)
+        encoded = self.critic.net.encode(now)
         info: dict[str, Tensor] = {}
-        policy_loss = None
+        loss = torch.zeros(())
         if self.updates % self.config.policy_every == 0:
             action, log_prob = self.policy.sample(now, noise[0])
-            self._step("temperature", self.temperature_loss(log_prob))
-            policy_loss = self.policy_loss(now, action, log_prob)
-            info["policy/loss"] = policy_loss.detach()
+            self.step_temperature(log_prob)
+            loss = self.policy_loss(encoded, action, log_prob)
+            info["policy/loss"] = loss.detach()
             info["policy/entropy"] = -log_prob.detach().mean()
             info["temperature/value"] = self.log_temperature.detach().exp()
         target = self.critic_target(batch, noise[1])
-        q = self.critic(now, batch.action)
+        q = self.critic.judge(encoded, batch.action)
         critic_loss = (q - target).square().mean(1).sum()
         info |= {"critic/loss": critic_loss.detach(), "critic/q": q.detach().mean()}
-        if policy_loss is not None:
-            self._step("policy", policy_loss)
-        self._step("critic", critic_loss)
+        optimizer = self.optimizers["networks"]
+        optimizer.zero_grad(set_to_none=True)
+        # The losses share no parameters, so one backward pass serves both.
+        (loss + critic_loss).backward()
+        optimizer.step()
         with torch.no_grad():
             torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
                 list(self.target.parameters()),
@@ -117,7 +121,7 @@ class Sac:
 
     @torch.no_grad()
     def critic_target(self, batch: Batch, noise: Tensor) -> Tensor:
-        """r + batch.discount * (min target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
+        """r + discount (min target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
         following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
         action, log_prob = self.policy.sample(following, noise)
         q = self.target(following, action).min(0).values - self.log_temperature.exp() * log_prob
@@ -126,20 +130,15 @@ class Sac:
             target = target.clamp(min=-self.worst_return)
         return target
 
-    def temperature_loss(self, log_prob: Tensor) -> Tensor:
-        """-log alpha (log pi + target entropy): alpha falls while the policy is random enough."""
-        gap = log_prob.detach() + self.config.target_entropy
-        return -(self.log_temperature * gap).mean()
+    def step_temperature(self, log_prob: Tensor) -> None:
+        """Descend -log alpha (log pi + target entropy): alpha falls while pi is random enough."""
+        gap = log_prob.detach().mean() + self.config.target_entropy
+        self.log_temperature.grad = -gap  # the loss is linear, so this is its gradient
+        self.optimizers["temperature"].step()
 
-    def policy_loss(self, now: Seen, action: Tensor, log_prob: Tensor) -> Tensor:
+    def policy_loss(self, encoded: Tensor, action: Tensor, log_prob: Tensor) -> Tensor:
         """alpha log pi - min Q; the gradient passes through the critics, not into them."""
-        self.critic.requires_grad_(False)
-        q = self.critic(now, action).min(0).values
-        self.critic.requires_grad_(True)
+        head = self.critic.net.mlp.requires_grad_(False)
+        q = self.critic.judge(encoded.detach(), action).min(0).values
+        head.requires_grad_(True)
         return (self.log_temperature.detach().exp() * log_prob - q).mean()
-
-    def _step(self, name: str, loss: Tensor) -> None:
-        optimizer = self.optimizers[name]
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()

@@ -39,22 +39,15 @@ class AttentionHeads(nn.Module):
         for weight in (self.query.weight, self.key, self.value.weight):
             nn.init.uniform_(weight, -bound, bound)
 
-    def fold_queries(self, queries: Tensor, embed: EnsembleLinear) -> Tensor:
-        """Show rows of embedded queries (C, R, E) in feature space: (C, h, R, F).
+    def see(self, queries: Tensor, embed: EnsembleLinear) -> Tensor:
+        """Show projected queries (C, R, E) in the objects' feature space: (C, h, R, F)."""
+        q = self._split(queries)
+        k = self._split(embed.weight @ self.key)
+        return (q * (self.size // self.heads) ** -0.5) @ k.transpose(-1, -2)
 
-        The query's own bias is not added here: it belongs to a constant, see the callers.
-        """
-        head = self.size // self.heads
-        q = (queries @ self.query.weight).unflatten(-1, (self.heads, head)).transpose(1, 2)
-        k = (embed.weight @ self.key).unflatten(-1, (self.heads, head)).transpose(1, 2)
-        return q @ k.transpose(-1, -2) / math.sqrt(head)
-
-    def query_bias(self, embed: EnsembleLinear) -> Tensor:
-        """The query bias in feature space: (C, h, 1, F)."""
-        head = self.size // self.heads
-        bias = self.query.bias.unflatten(-1, (self.heads, head)).transpose(1, 2)
-        k = (embed.weight @ self.key).unflatten(-1, (self.heads, head)).transpose(1, 2)
-        return bias @ k.transpose(-1, -2) / math.sqrt(head)
+    def _split(self, x: Tensor) -> Tensor:
+        """(C, R, E) -> (C, h, R, d)."""
+        return x.unflatten(-1, (self.heads, self.size // self.heads)).transpose(1, 2)
 
     def output(self, weights: Tensor, features: Tensor, embed: EnsembleLinear) -> Tensor:
         """Weights (B, N, C Q h) -> attention output (C, B, Q E)."""
@@ -117,18 +110,18 @@ class GoalAttention(nn.Module):
         self, heads: AttentionHeads, objects: Tensor, mask: Tensor, goal: Tensor
     ) -> Tensor:
         """softmax over objects of the goal's queries, (B, N, C h)."""
-        rows = torch.cat([self.embed.weight, self.embed.bias], 1)  # what a goal and a 1 embed to
-        folded = heads.fold_queries(rows, self.embed)  # C h F+1 F
-        matrix, constant = folded[:, :, :-1], folded[:, :, -1:] + heads.query_bias(self.embed)
-        features = goal.shape[1]
-        flat = matrix.permute(2, 0, 1, 3).reshape(features, -1)
-        seen = torch.addmm(constant.reshape(1, -1), goal, flat)  # B (C h F)
-        scores = objects @ seen.view(len(goal), -1, features).transpose(1, 2)
+        # The query is linear in the goal: fold its weights and its constant part as rows.
+        rows = torch.cat([self.embed.weight, self.embed.bias], 1)
+        offset = F.pad(heads.query.bias, (0, 0, goal.shape[1], 0))
+        seen = heads.see(torch.baddbmm(offset, rows, heads.query.weight), self.embed)
+        seen = seen.permute(2, 0, 1, 3).flatten(1)  # F+1 (C h F)
+        seen = torch.addmm(seen[-1:], goal, seen[:-1])  # B (C h F)
+        scores = objects @ seen.view(len(goal), -1, goal.shape[1]).transpose(1, 2)
         return (scores + mask).softmax(1)
 
     def _free_weights(self, heads: AttentionHeads, objects: Tensor, mask: Tensor) -> Tensor:
         """softmax over objects of the learned queries, (B, N, C M h)."""
-        seen = heads.fold_queries(self.queries, self.embed) + heads.query_bias(self.embed)
+        seen = heads.see(heads.query(self.queries), self.embed)
         seen = seen.transpose(1, 2).flatten(0, 2)  # C h M F -> CMh F
         return (objects @ seen.T + mask).softmax(1)
 
