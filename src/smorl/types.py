@@ -113,7 +113,6 @@ class Batch(_Arrays):
     present: Array  # (B, N) bool
     goal: Array  # (B, F)
     action: Array  # (B, A)
-    reward: Array  # (B,) discounted sum of the rewards up to the next observation
-    discount: Array  # (B,) what the value of the next observation is worth now
+    reward: Array  # (B,)
     next_objects: Array  # (B, N, F)
     next_present: Array  # (B, N) bool

@@ -30,7 +30,6 @@ def make_batch(size=32, seed=0):
         r(size, LAYOUT.features),
         r(size, 2).tanh(),
         -r(size).abs(),
-        torch.full((size,), 0.95),
         r(*shape) * present[..., None],
         present,
     )

@@ -50,7 +50,7 @@ def test_every_preset_makes_one_update(name):
     state.replay.add(make_episodes(state, config, items))
     rng = np.random.default_rng(1)
     batch = sample_batch(
-        state.replay.episodes, state.replay.size, 16, state.space, config.relabel, 0.95, rng
+        state.replay.episodes, state.replay.size, 16, state.space, config.relabel, rng
     ).map(torch.from_numpy)
     before = [p.clone() for p in state.sac.policy.parameters()]
     info = state.sac.update(batch, torch.randn(2, 16, ACTIONS))
@@ -64,7 +64,6 @@ def test_paper_presets_leave_our_options_off(name):
     config = get_preset(name).build()
     assert config.sac.batch_size == 2048
     assert config.sac.policy_every == 1
-    assert config.relabel.n_steps == 1
     assert config.sac.reward_scale == 1.0
     assert config.relabel.any_object == 0.0
     assert config.evaluation.subgoals.order == "cycle"

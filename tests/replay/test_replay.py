@@ -79,7 +79,7 @@ def test_release_batch_split():
 def draw(config, batch=3000, replay=None, seed=0):
     replay = replay or filled()
     rng = np.random.default_rng(seed)
-    return sample_batch(replay.episodes, replay.size, batch, SPACE, config, 0.9, rng), replay
+    return sample_batch(replay.episodes, replay.size, batch, SPACE, config, rng), replay
 
 
 def test_each_part_of_a_batch_has_its_kind_of_goal():
@@ -106,19 +106,6 @@ def test_rewards_follow_the_new_goals():
     distance = np.linalg.norm(reached - batch.goal[:, 3:5], axis=1)
     np.testing.assert_allclose(batch.reward, -distance)
     assert (distance == 0).any()  # Release: the own next observation is a candidate
-
-
-def test_n_step_rewards_and_discounts():
-    """Object 0 of episode 0 at step t is at (t, 0); its kept goal is at (0.5, -7)."""
-    replay = filled(1)
-    batch, _ = draw(RelabelConfig(1.0, 0.0, 0.0, n_steps=3), 300, replay)
-    step = batch.objects[:, 0, 3].astype(int)
-    spans = np.minimum(3, HORIZON - step)
-    np.testing.assert_array_equal(batch.next_objects[:, 0, 3], step + spans)
-    np.testing.assert_allclose(batch.discount, 0.9**spans, rtol=1e-6)
-    for t, span, reward in zip(step, spans, batch.reward, strict=True):
-        parts = [0.9**k * -np.hypot(t + 1 + k - 0.5, 7) for k in range(span)]
-        assert reward == pytest.approx(sum(parts), rel=1e-5)
 
 
 def test_paper_variant_starts_strictly_later():

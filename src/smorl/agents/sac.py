@@ -125,7 +125,7 @@ class Sac:
         following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
         action, log_prob = self.policy.sample(following, noise)
         q = self.target(following, action).min(0).values - self.log_temperature.exp() * log_prob
-        target = self.config.reward_scale * batch.reward + batch.discount * q
+        target = self.config.reward_scale * batch.reward + self.config.discount * q
         if self.config.bound_targets:
             target = target.clamp(min=-self.worst_return)
         return target

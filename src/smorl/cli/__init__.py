@@ -25,7 +25,7 @@ def usage() -> str:
     verbs = "\n".join(f"  {verb:<{width}}  {line}" for verb, (_, line) in VERBS.items())
     return (
         "usage: smorl <verb> [options]\n\n"
-        "Self-supervised multi-object visual RL: discover objects, set goals, rearrange a table.\n\n"
+        "Self-supervised multi-object visual RL: discover objects, set goals, rearrange.\n\n"
         f"verbs:\n{verbs}\n\n"
         "`smorl <verb> --help` explains a verb. Start with `smorl demo`, "
         "then `smorl train gt-rearrange-2`.\n"

@@ -24,14 +24,11 @@ class RelabelConfig:
     # Release: the transition's own next observation counts as future; the paper starts later.
     future_includes_next: bool = True
     # Ours, off in the paper presets; measured in docs/learner.md.
-    n_steps: int = 1  # rewards summed before the critic's own estimate takes over
     any_object: float = 0.0  # share of relabelled goals for any object of the frame, not only the
     # rollout's; as future goals they take one that moves
     moved: float = 0.01  # metres an object must go to count as moved
 
     def __post_init__(self) -> None:
-        if self.n_steps < 1:
-            raise InvalidInput(f"relabel.n_steps = {self.n_steps} must be at least 1.")
         parts = (self.rollout, self.future, self.imagined)
         if min(parts) < 0 or abs(sum(parts) - 1) > 1e-6:
             raise InvalidInput(
@@ -50,34 +47,22 @@ def sample_batch(
     batch: int,
     space: GoalSpace,
     config: RelabelConfig,
-    discount: float,
     rng: np.random.Generator,
 ) -> Batch:
-    """Draw `batch` transitions of the first `size` episodes, relabel goals, compute rewards.
-
-    A transition spans `config.n_steps` steps, fewer at the end of an episode, and collects their
-    discounted rewards.
-    """
+    """Draw `batch` transitions of the first `size` episodes, relabel goals, compute rewards."""
     horizon = episodes.actions.shape[1]
     episode = rng.integers(0, size, batch)
     step = rng.integers(0, horizon, batch)
     now: ObjectSet = episodes.objects[episode, step]
+    following: ObjectSet = episodes.objects[episode, step + 1]
     goal = relabel(episodes, episode, step, now, space, config, rng)
-    ahead = np.arange(1, config.n_steps + 1)
-    seen: ObjectSet = episodes.objects[episode[:, None], np.minimum(step[:, None] + ahead, horizon)]
-    inside = step[:, None] + ahead <= horizon  # (B, n)
-    spread = goal.map(lambda array: np.repeat(array[:, None], config.n_steps, 1))
-    weights = (discount ** (ahead - 1) * inside).astype(np.float32)
-    spans = inside.sum(1)
-    following = seen[np.arange(batch), spans - 1]
     depth = now.depth.shape[-1]
     return Batch(
         objects=now.features(),
         present=now.present,
         goal=goal.features(depth),
         action=episodes.actions[episode, step],
-        reward=(space.reward(seen, spread) * weights).sum(1),
-        discount=(discount**spans).astype(np.float32),
+        reward=space.reward(following, goal),
         next_objects=following.features(),
         next_present=following.present,
     )

@@ -145,7 +145,6 @@ class Trainer:
                     size,
                     state.space,
                     self.config.relabel,
-                    self.config.sac.discount,
                     rng,
                 ).map(torch.from_numpy)
                 noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
