@@ -1,14 +1,14 @@
 """Speed of the learner: update, relabelling, cost against the number of objects, whole loop.
 
-The two learners of a comparison take turns within one run and medians are reported, so that the
-ratios mean something on a machine that is doing other things as well.
+The sides of a comparison take turns within one run, and medians are reported, of wall-clock and
+of CPU time. On a machine busy with other things trust the CPU columns at one thread; with more
+threads CPU time includes their waiting for each other, so only the wall clock counts there.
 """
 
 import argparse
 import json
 import os
 import platform
-import statistics
 import sys
 import tempfile
 import time
@@ -103,12 +103,12 @@ def measure_updates(repeats: int) -> Iterator[dict]:
             "ours": partial(ours.update, batch, noise),
             "theirs": partial(theirs.update, batch, noise),
         }
-        ms = _take_turns(cases, repeats)
+        cost = _take_turns(cases, repeats)
         yield {
             "batch": size,
-            "ours_ms": ms["ours"],
-            "straight_line_ms": ms["theirs"],
-            "ratio": ms["theirs"] / ms["ours"],
+            **_columns("ours", "ms", cost["ours"]),
+            **_columns("straight_line", "ms", cost["theirs"]),
+            **_columns("", "ratio", cost["theirs"] / cost["ours"]),
         }
 
 
@@ -127,11 +127,15 @@ def measure_relabelling(repeats: int) -> Iterator[dict]:
         sac = Sac(SacConfig(batch_size=size), NETWORKS, LAYOUT, ACTIONS, seed=0)
         cases = {name: partial(draw, size, config) for name, config in RELABELLING.items()}
         update = partial(sac.update, *draw(size, RelabelConfig()))
-        ms = _take_turns({"update": update, **cases}, repeats)
+        cost = _take_turns({"update": update, **cases}, repeats)
         for name in cases:
-            share = ms[name] / ms["update"]
-            times = {"relabel_ms": ms[name], "update_ms": ms["update"], "share": share}
-            yield {"batch": size, "relabel": name, **times}
+            yield {
+                "batch": size,
+                "relabel": name,
+                **_columns("relabel", "ms", cost[name]),
+                **_columns("update", "ms", cost["update"]),
+                **_columns("", "share", cost[name] / cost["update"]),
+            }
 
 
 def measure_slots(repeats: int, size: int = 512) -> Iterator[dict]:
@@ -143,11 +147,16 @@ def measure_slots(repeats: int, size: int = 512) -> Iterator[dict]:
         sac = Sac(SacConfig(batch_size=size), NETWORKS, layout, ACTIONS, seed=0)
         batch, noise = random_batch(size, layout, seed=0), torch.zeros(2, size, ACTIONS)
         cases[str(slots)] = partial(sac.update, batch, noise)
-    ms = _take_turns(cases, repeats)
-    first = ms[str(SLOTS[0])] / SLOTS[0]
+    cost = _take_turns(cases, repeats)
+    first = cost[str(SLOTS[0])] / SLOTS[0]
     for slots in SLOTS:
-        cost = ms[str(slots)]
-        yield {"slots": slots, "ours_ms": cost, "over_linear": cost / slots / first}
+        each = cost[str(slots)]
+        over = each / slots / first
+        yield {
+            "slots": slots,
+            **_columns("ours", "ms", each),
+            **_columns("", "over_linear", over),
+        }
 
 
 def measure_loop(rounds: int, preset: str = "gt-rearrange-2") -> dict:
@@ -192,44 +201,58 @@ def _say(what: str) -> None:
     sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
 
 
-def _take_turns(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median milliseconds of each case, run in turns after two warm-ups each."""
-    seconds: dict[str, list[float]] = {name: [] for name in cases}
+def _take_turns(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, np.ndarray]:
+    """Median milliseconds of each case, [wall, CPU], run in turns after two warm-ups each."""
+    spent: dict[str, list[np.ndarray]] = {name: [] for name in cases}
     for turn in range(repeats + 2):
         for name, run in cases.items():
-            start = time.perf_counter()
+            start = _clocks()
             run()
             if turn >= 2:
-                seconds[name].append(time.perf_counter() - start)
-    return {name: 1e3 * statistics.median(times) for name, times in seconds.items()}
+                spent[name].append(_clocks() - start)
+    return {name: 1e3 * np.median(times, axis=0) for name, times in spent.items()}
+
+
+def _clocks() -> np.ndarray:
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def _columns(name: str, unit: str, pair: np.ndarray) -> dict[str, float]:
+    """Name the wall-clock and the CPU reading of a pair."""
+    names = ("_".join(filter(None, parts)) for parts in ((name, unit), (name, "cpu", unit)))
+    return dict(zip(names, pair.tolist(), strict=True))
 
 
 def as_text(report: dict) -> str:
     """Return the report as tables for people."""
-    lines = [f"{'update':26}{'batch':>7}{'threads':>9}{'ours ms':>10}{'plain ms':>10}{'ratio':>8}"]
+    columns = f"{'batch':>7}{'threads':>9}"
+    lines = [f"{'update':20}{columns}{'ours ms':>10}{'plain ms':>10}{'ratio':>9}{'by CPU':>9}"]
     for row in report["updates"]:
         lines.append(
-            f"{'visual two-object':26}{row['batch']:>7}{row['threads']:>9}{row['ours_ms']:>10.2f}"
-            f"{row['straight_line_ms']:>10.2f}{row['ratio']:>8.2f}"
+            f"{'visual two-object':20}{row['batch']:>7}{row['threads']:>9}{row['ours_ms']:>10.2f}"
+            f"{row['straight_line_ms']:>10.2f}{row['ratio']:>9.2f}{row['cpu_ratio']:>9.2f}"
         )
-    lines += ["", f"{'relabelling':26}{'batch':>7}{'threads':>9}{'ms':>10}{'of update':>18}"]
+    lines += [
+        "",
+        f"{'relabelling':20}{columns}{'ms':>10}{'update ms':>10}{'share':>9}{'by CPU':>9}",
+    ]
     for row in report["relabelling"]:
         lines.append(
-            f"{row['relabel']:26}{row['batch']:>7}{row['threads']:>9}{row['relabel_ms']:>10.2f}"
-            f"{row['share']:>18.1%}"
+            f"{row['relabel']:20}{row['batch']:>7}{row['threads']:>9}{row['relabel_ms']:>10.2f}"
+            f"{row['update_ms']:>10.2f}{row['share']:>9.1%}{row['cpu_share']:>9.1%}"
         )
-    lines += ["", f"{'slots':26}{'':7}{'threads':>9}{'ours ms':>10}{'over linear':>18}"]
+    lines += ["", f"{'slots':27}{'threads':>9}{'ours ms':>10}{'over linear':>19}{'by CPU':>9}"]
     for row in report["slots"]:
         lines.append(
-            f"{row['slots']:<33}{row['threads']:>9}{row['ours_ms']:>10.2f}"
-            f"{row['over_linear']:>18.2f}"
+            f"{row['slots']:<27}{row['threads']:>9}{row['ours_ms']:>10.2f}"
+            f"{row['over_linear']:>19.2f}{row['cpu_over_linear']:>9.2f}"
         )
     loop = report["loop"]
     split = ", ".join(f"{name} {share:.0%}" for name, share in loop["split"].items())
     lines += [
         "",
-        f"{'whole loop':26}{'batch':>7}{'threads':>9}{'steps/s':>10}  split",
-        f"{loop['preset']:26}{loop['batch']:>7}{loop['threads']:>9}"
+        f"{'whole loop':20}{columns}{'steps/s':>10}  split",
+        f"{loop['preset']:20}{loop['batch']:>7}{loop['threads']:>9}"
         f"{loop['env_steps_per_second']:>10.0f}  {split}",
     ]
     goals = ", ".join(f"{name} {value:g}" for name, value in report["goals"].items())

@@ -35,12 +35,13 @@ def main(argv: list[str]) -> int:
 
 
 def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard: bool) -> int:
-    started = time.monotonic()
+    before = time.monotonic()
     # Imported here so that a typo in the options answers at once.
     from smorl.training.progress import Progress
     from smorl.training.run_dir import RunDir
     from smorl.training.trainer import Trainer
 
+    imports = time.monotonic() - before
     with RunDir.open(out, to_json(config), command) as run:
         if run.result is not None:
             sys.stderr.write(f"{out} is finished. `smorl evaluate {out}` evaluates it again.\n")
@@ -64,7 +65,7 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
             **evaluation.summary(),
             "env_steps": trainer.state.counters.env_steps,
             "updates": trainer.state.counters.updates,
-            "seconds_this_sitting": round(time.monotonic() - started, 1),
+            "seconds": round(trainer.seconds() + imports, 1),
         }
         run.write_result(result)
         return _show(out, result)

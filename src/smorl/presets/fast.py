@@ -20,16 +20,16 @@ def smorl(task: str, n: int) -> RunConfig:
         base,
         collect=replace(
             base.collect,
-            total_steps=80_000,
+            total_steps=160_000,
             initial_steps=5_000,
             num_envs=32,
-            replay_steps=100_000,
-            updates_per_step=0.5,
+            replay_steps=200_000,
+            updates_per_step=0.25,
         ),
         relabel=replace(base.relabel, any_object=0.9, moved=0.01),
         networks=replace(base.networks, normalise_positions=True, relative=True, matched=True),
         sac=replace(base.sac, batch_size=256, reward_scale=5.0, policy_every=2),
-        evaluation=replace(base.evaluation, every=10_000),
+        evaluation=replace(base.evaluation, every=20_000),
     )
 
 

@@ -69,6 +69,7 @@ class Trainer:
         self.agent = self.state.agent(config.method)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
         self.distance: float | None = None
+        self._started, self._earlier = time.monotonic(), 0.0
         self.stop_requested = False  # set from outside; honoured between rounds
         self._seconds: dict[str, float] = {}
 
@@ -83,6 +84,7 @@ class Trainer:
         self.state.load(checkpoint)
         self.agent = self.state.agent(self.config.method)
         self.distance = checkpoint.state["distance"]
+        self._earlier = checkpoint.state["seconds"]
         self.logger.truncate(checkpoint.state["log"])
         return True
 
@@ -212,7 +214,12 @@ class Trainer:
 
     def _snapshot(self):
         tensors, arrays, state = self.state.save()
-        return tensors, arrays, {**state, "log": self.logger.position(), "distance": self.distance}
+        extra = {"log": self.logger.position(), "distance": self.distance}
+        return tensors, arrays, {**state, **extra, "seconds": self.seconds()}
+
+    def seconds(self) -> float:
+        """Wall-clock seconds of the run so far, those before a resume included."""
+        return self._earlier + time.monotonic() - self._started
 
     def _random(self, objects, goal) -> np.ndarray:
         rng = self.state.streams["collect"]
