@@ -83,18 +83,10 @@ class FittedPrior:
         cls, what: np.ndarray, position: np.ndarray, clusters: int, seed: int, keep: int = 2000
     ) -> FittedPrior:
         """Fit to appearances (M, W) and positions (M, P)."""
-        from sklearn.cluster import KMeans
-
         _check_samples(what, position)
-        if not 1 <= clusters <= len(what):
-            raise InvalidInput(
-                f"clusters={clusters} must be between 1 and the number of samples, {len(what)}."
-            )
-        kmeans = KMeans(clusters, n_init=4, random_state=seed)  # pyright: ignore[reportArgumentType]
-        model = kmeans.fit(what)
-        centres = model.cluster_centers_.astype(np.float32)
+        centres, labels = cluster_appearances(what, clusters, seed)
         rng = np.random.default_rng(seed)
-        members = [position[model.labels_ == c] for c in range(clusters)]
+        members = [position[labels == c] for c in range(clusters)]
         kept = [m[rng.integers(0, len(m), keep)] for m in members]
         # Scott's rule per dimension, the default of kernel density estimation libraries.
         scott = [m.std(0) * len(m) ** (-1 / (m.shape[1] + 4)) for m in members]
@@ -123,6 +115,21 @@ class FittedPrior:
     def to_arrays(self) -> dict[str, np.ndarray]:
         names = ("centres", "places", "bandwidth", "low", "high")
         return {name: getattr(self, name) for name in names}
+
+
+def cluster_appearances(
+    what: np.ndarray, clusters: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return k-means centres (C, W) of appearances (M, W) and the cluster (M,) of each."""
+    from sklearn.cluster import KMeans
+
+    if not 1 <= clusters <= len(what):
+        raise InvalidInput(
+            f"clusters={clusters} must be between 1 and the number of samples, {len(what)}."
+        )
+    kmeans = KMeans(clusters, n_init=4, random_state=seed)  # pyright: ignore[reportArgumentType]
+    model = kmeans.fit(what)
+    return model.cluster_centers_.astype(np.float32), np.asarray(model.labels_)
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> UniformPrior | FittedPrior:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from smorl.goals.disturbance import Restfulness, disturbance
 from smorl.goals.matching import match, take_object
 from smorl.goals.priors import Prior
 from smorl.goals.rewards import matching_reward
@@ -25,6 +26,8 @@ class GoalConfig:
     no_match_reward: float = -0.5  # r_no_goal of Eq. 7
     solved_threshold: float = 0.05
     prior: Literal["uniform", "fitted"] = "uniform"
+    # Ours, off in the paper presets: what moving other objects by one metre costs, in metres.
+    disturb: float = 0.0
     # The uniform prior's box for one object. Release: the environments' goal box.
     low: tuple[float, ...] = (-0.2, 0.45)
     high: tuple[float, ...] = (0.2, 0.7)
@@ -36,6 +39,17 @@ class GoalSpace:
 
     config: GoalConfig
     prior: Prior
+    rest: Restfulness | None = None  # known once random data has been seen
+
+    def transition_reward(
+        self, now: ObjectSet, following: ObjectSet, goal: ObjectGoal
+    ) -> np.ndarray:
+        """Eq. 7 of the following set, minus what was disturbed on the way there."""
+        reward = self.reward(following, goal)
+        if self.rest is None or not self.config.disturb:
+            return reward
+        moved = disturbance(now, following, goal, self.rest, self.config.match_threshold)
+        return reward - self.config.disturb * moved
 
     def reward(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Eq. 7 for every set and goal, (...,)."""

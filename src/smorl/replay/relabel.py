@@ -62,7 +62,7 @@ def sample_batch(
         present=now.present,
         goal=goal.features(depth),
         action=episodes.actions[episode, step],
-        reward=space.reward(following, goal),
+        reward=space.transition_reward(now, following, goal),
         next_objects=following.features(),
         next_present=following.present,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +11,14 @@ import torch
 from smorl.agents.agent import PassiveAgent, SacAgent
 from smorl.agents.sac import Sac
 from smorl.errors import InvalidInput
-from smorl.goals.priors import FittedPrior, Prior, UniformPrior, from_arrays
+from smorl.goals.disturbance import Restfulness
+from smorl.goals.priors import (
+    FittedPrior,
+    Prior,
+    UniformPrior,
+    cluster_appearances,
+    from_arrays,
+)
 from smorl.goals.spaces import GoalSpace
 from smorl.methods import get_method
 from smorl.perception.encoder import Encoder
@@ -81,9 +88,16 @@ class RunState:
         """Fit p(where | what) to the replayed observations (Alg. 2, line 3)."""
         objects = self.replay.episodes.objects[: self.replay.size]
         what, position = objects.what[objects.present], objects.position[objects.present]
-        clusters = self.encoder.layout.slots
-        prior = FittedPrior.fit(what, position, clusters, seed)
-        self.space = GoalSpace(self.space.config, prior)
+        prior = FittedPrior.fit(what, position, self.encoder.layout.slots, seed)
+        self.space = replace(self.space, prior=prior)
+
+    def fit_rest(self, seed: int, still: float) -> None:
+        """Fit how often each appearance moves less than `still` under random actions."""
+        objects = self.replay.episodes.objects[: self.replay.size]
+        what, clusters = objects.what[objects.present], self.encoder.layout.slots
+        centres, _ = cluster_appearances(what, clusters, seed)
+        rest = Restfulness.fit(centres, objects, still, self.space.config.match_threshold)
+        self.space = replace(self.space, rest=rest)
 
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
         """Return tensors, arrays and JSON for `save_checkpoint`."""
@@ -95,6 +109,8 @@ class RunState:
         arrays, pointers = self.replay.state()
         arrays = {f"replay/{name}": array for name, array in arrays.items()}
         arrays |= {f"prior/{k}": v for k, v in self.space.prior.to_arrays().items()}
+        if self.space.rest is not None:
+            arrays |= {f"rest/{k}": v for k, v in self.space.rest.to_arrays().items()}
         state = {
             "counters": vars(self.counters),
             "replay": pointers,
@@ -120,7 +136,10 @@ class RunState:
         with torch.no_grad():
             for name, key, value in _parameters(self.sac):
                 value.copy_(checkpoint.tensors[f"{name}/{key}"])
-        self.space = GoalSpace(self.space.config, from_arrays(_under("prior/", checkpoint.arrays)))
+        prior, rest = (_under(name, checkpoint.arrays) for name in ("prior/", "rest/"))
+        self.space = replace(
+            self.space, prior=from_arrays(prior), rest=Restfulness(**rest) if rest else None
+        )
 
 
 def count_items(envs: gym.vector.VectorEnv) -> int:

@@ -127,8 +127,11 @@ class Trainer:
         counters.env_steps += steps
         counters.rounds += 1
         done = counters.env_steps >= self.config.collect.initial_steps
-        if first and done and self.config.goals.prior == "fitted":
-            state.fit_prior(self.config.seed)
+        if first and done:  # the random data is complete
+            if self.config.goals.prior == "fitted":
+                state.fit_prior(self.config.seed)
+            if self.config.goals.disturb:
+                state.fit_rest(self.config.seed, self.config.relabel.moved)
         if not done:
             return
         counters.credit += steps * self.config.collect.updates_per_step

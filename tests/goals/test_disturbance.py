@@ -1,0 +1,58 @@
+"""The penalty for moving what should stay, worked by hand."""
+
+import numpy as np
+import pytest
+
+from smorl.goals.disturbance import Restfulness, displacement, disturbance
+from smorl.goals.priors import UniformPrior
+from smorl.goals.spaces import GoalConfig, GoalSpace
+from tests.conftest import make_goal, make_set
+
+EYE = np.eye(3, dtype=np.float32)
+
+
+def paths(seed=0, count=50, steps=10):
+    """Object 0 moves on every step, 1 on every fifth, 2 never; slots are shuffled per frame."""
+    rng = np.random.default_rng(seed)
+    position = np.zeros((count, steps + 1, 3, 2), np.float32)
+    position[:, 1:, 0] = np.cumsum(rng.uniform(0.02, 0.1, (count, steps, 2)), 1)
+    jumps = np.tile((np.arange(steps) % 5 == 0)[:, None] * 0.1, (count, 1, 2))
+    position[:, 1:, 1] = np.cumsum(jumps, 1)
+    order = rng.permuted(np.tile(np.arange(3), (count, steps + 1, 1)), axis=-1)
+    place = np.take_along_axis(position, order[..., None], 2)
+    return make_set(EYE[order], place)
+
+
+def test_rest_is_learned_from_random_motion_whatever_the_slots():
+    rest = Restfulness.fit(EYE, paths(), still=0.01, threshold=0.5)
+    np.testing.assert_allclose(rest.rest, [0.0, 0.8, 1.0])
+    np.testing.assert_allclose(rest.of(EYE[None] + 0.1), [[0.0, 0.8, 1.0]])
+
+
+def test_displacement_follows_appearance_not_slots():
+    now = make_set([EYE], [[[0, 0], [1, 0], [2, 0]]])
+    following = make_set([EYE[[2, 0, 1]]], [[[2, 3], [0, 0], [1, 1]]], [[True, True, False]])
+    distance, seen = displacement(now, following, 0.5)
+    assert seen.tolist() == [[True, False, True]]
+    assert distance[0, [0, 2]].tolist() == [0, 3]
+
+
+def test_only_resting_objects_other_than_the_goals_count():
+    rest = Restfulness(EYE, np.float32([0.0, 1.0, 0.5]))
+    now = make_set([EYE] * 3, [[[0, 0], [1, 0], [2, 0]]] * 3)
+    following = make_set([EYE] * 3, [[[5, 0], [1, 1], [2, 2]]] * 3)
+    goal = make_goal(EYE, np.zeros((3, 2)))  # of the arm, of object 1, of object 2
+    cost = disturbance(now, following, goal, rest, 0.5)
+    np.testing.assert_allclose(cost, [1 * 1 + 0.5 * 2, 0.5 * 2, 1 * 1])
+
+
+def test_reward_of_a_transition():
+    box = UniformPrior(np.float32([0, 0]), np.float32([1, 1]))
+    rest = Restfulness(EYE, np.float32([0.0, 1.0, 1.0]))
+    now = make_set([EYE], [[[0, 0], [1, 0], [2, 0]]])
+    following = make_set([EYE], [[[0, 0], [1, 0], [2, 2]]])
+    goal = make_goal([EYE[1]], [[1, 1]])
+    plain = GoalSpace(GoalConfig(), box, rest)
+    assert plain.transition_reward(now, following, goal)[0] == pytest.approx(-1.0)
+    careful = GoalSpace(GoalConfig(disturb=3.0), box, rest)
+    assert careful.transition_reward(now, following, goal)[0] == pytest.approx(-7.0)
