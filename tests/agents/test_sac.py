@@ -141,3 +141,12 @@ def test_same_seed_same_networks_and_the_global_stream_is_untouched():
     assert all(
         torch.equal(x, y) for x, y in zip(a.policy.parameters(), b.policy.parameters(), strict=True)
     )
+
+
+def test_learning_rate_falls_linearly():
+    sac = make_sac(lr_end=0.1)
+    found = []
+    for share in (0.0, 0.5, 1.0, 1.2):
+        sac.set_progress(share)
+        found.append(sac.optimizers["networks"].param_groups[0]["lr"])
+    assert found == pytest.approx([1e-3, 5.5e-4, 1e-4, 1e-4])

@@ -40,7 +40,7 @@ class NetworkConfig:
     initial_std: float = 0.2  # of the action before tanh, measured after it
     # Ours, off in the paper presets; each measured in docs/learner.md.
     normalise_positions: bool = False  # shift and scale positions to about [-1, 1]
-    relative: bool = False  # give every object its offset to the goal
+    relative: bool = False  # give every object its offsets to the goal and to the goal's object
     matched: bool = False  # hand the matched object to the network beside the attention
     critic_norm: bool = False
     policy_norm: bool = False
@@ -76,7 +76,8 @@ class Inputs:
         if self.normalise:
             self.shift[self.position] = torch.tensor(centre)
             self.scale[self.position] = 1.0 / torch.tensor(spread)
-        self.features = layout.features + (layout.position if config.relative else 0)
+        # Offsets to the goal and to the goal's object, each plain and sharpened.
+        self.features = layout.features + (4 * layout.position if config.relative else 0)
         self.extra = self.features if config.matched else 0
 
     def __call__(self, objects: Tensor, present: Tensor, goal: Tensor) -> Seen:
@@ -84,16 +85,32 @@ class Inputs:
             # Absent slots stay zero, so that an empty set pools to zero.
             objects = (objects - self.shift) * self.scale * present.unsqueeze(-1)
             goal = (goal - self.shift) * self.scale
-        what = objects[..., self.what], goal[:, None, self.what]
-        if self.relative:
-            offset = goal[:, None, self.position] - objects[..., self.position]
-            objects = torch.cat([objects, offset * present.unsqueeze(-1)], dim=-1)
-            goal = F.pad(goal, (0, offset.shape[-1]))
-        if not self.extra:
+        if not (self.relative or self.extra):
             return Seen(objects, present, goal, objects[:, 0, :0])
-        distance = (what[0] - what[1]).square().sum(-1).masked_fill(~present, math.inf)
-        index = distance.argmin(1)
-        return Seen(objects, present, goal, objects[torch.arange(len(objects)), index])
+        index = self._match(objects, present, goal)
+        if self.relative:
+            objects, goal = self._offsets(objects, present, goal, index)
+        matched = objects[torch.arange(len(objects)), index] if self.extra else objects[:, 0, :0]
+        return Seen(objects, present, goal, matched)
+
+    def _match(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Slot (B,) of the present object that looks most like the goal's."""
+        offset = objects[..., self.what] - goal[:, None, self.what]
+        return offset.square().sum(-1).masked_fill(~present, math.inf).argmin(1)
+
+    def _offsets(
+        self, objects: Tensor, present: Tensor, goal: Tensor, index: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Append to every object its offsets to the goal's place and to the goal's object.
+
+        Contact is decided within centimetres, a small part of the table: tanh(4 x) spreads these.
+        """
+        place = objects[..., self.position]
+        centre = place[torch.arange(len(place)), index]
+        towards = torch.cat([goal[:, self.position], centre], dim=-1)[:, None]
+        offset = (towards - place.repeat(1, 1, 2)) * present.unsqueeze(-1)
+        added = torch.cat([offset, torch.tanh(4 * offset)], dim=-1)
+        return torch.cat([objects, added], dim=-1), F.pad(goal, (0, added.shape[-1]))
 
 
 def build_torso(

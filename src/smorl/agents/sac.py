@@ -25,7 +25,7 @@ class SacConfig:
     initial_temperature: float = 1.0
     reward_scale: float = 1.0
     policy_every: int = 1  # critic updates per policy update
-    bound_targets: bool = False  # ours: clip targets to what rewards in [-worst, 0] allow
+    lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
 
 
 class Sac:
@@ -41,11 +41,9 @@ class Sac:
         seed: int,
         centre: tuple[float, ...] = (0.0, 0.0),
         spread: tuple[float, ...] = (1.0, 1.0),
-        worst_reward: float = math.inf,
     ) -> None:
-        """`seed` initialises the networks; `worst_reward` is the largest possible |reward|."""
+        """`seed` initialises the networks; `centre` and `spread` describe usual positions."""
         self.config, self.layout, self.actions = config, layout, actions
-        self.worst_return = config.reward_scale * worst_reward / (1 - config.discount)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.inputs = Inputs(networks, layout, centre, spread)
@@ -68,6 +66,12 @@ class Sac:
     def temperature(self) -> float:
         """The entropy weight alpha."""
         return self.log_temperature.exp().item()
+
+    def set_progress(self, share: float) -> None:
+        """Set the learning rate for the `share` (0 to 1) of the run that is behind us."""
+        lr = self.config.lr * (1 + (self.config.lr_end - 1) * min(share, 1.0))
+        for group in self.optimizers["networks"].param_groups:
+            group["lr"] = lr
 
     @torch.no_grad()
     def act(
@@ -125,10 +129,7 @@ class Sac:
         following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
         action, log_prob = self.policy.sample(following, noise)
         q = self.target(following, action).min(0).values - self.log_temperature.exp() * log_prob
-        target = self.config.reward_scale * batch.reward + self.config.discount * q
-        if self.config.bound_targets:
-            target = target.clamp(min=-self.worst_return)
-        return target
+        return self.config.reward_scale * batch.reward + self.config.discount * q
 
     def step_temperature(self, log_prob: Tensor) -> None:
         """Descend -log alpha (log pi + target entropy): alpha falls while pi is random enough."""

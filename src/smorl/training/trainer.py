@@ -141,6 +141,7 @@ class Trainer:
 
     def _learn(self, updates: int) -> dict[str, float]:
         state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
+        state.sac.set_progress(state.counters.env_steps / self.config.collect.total_steps)
         history: dict[str, list[torch.Tensor]] = {}
         for _ in range(updates):
             with self._timed("relabel"):
