@@ -150,3 +150,14 @@ def test_learning_rate_falls_linearly():
         sac.set_progress(share)
         found.append(sac.optimizers["networks"].param_groups[0]["lr"])
     assert found == pytest.approx([1e-3, 5.5e-4, 1e-4, 1e-4])
+
+
+def test_the_best_candidate_is_never_worse_than_the_mode_and_is_deterministic():
+    sac, batch = make_sac(), make_batch()
+    state = (batch.objects, batch.present, batch.goal)
+    seen = sac.inputs(*state)
+    best, mode = sac.act_best(*state), sac.act(*state)
+    q_best, q_mode = (sac.critic(seen, a).min(0).values for a in (best, mode))
+    assert (q_best >= q_mode - 1e-6).all()
+    assert (q_best > q_mode).any()
+    assert torch.equal(best, sac.act_best(*state))

@@ -12,13 +12,19 @@ from smorl.types import ObjectGoal, ObjectSet
 class SacAgent:
     """Acts with a SAC learner's policy; NumPy in, NumPy out."""
 
-    def __init__(self, sac: Sac) -> None:
-        self.sac = sac
+    def __init__(self, sac: Sac, consult_critic: bool = False) -> None:
+        self.sac, self.consult_critic = sac, consult_critic
 
     def act(
         self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return actions (K, A): the mode, or a sample when `noise` ~ N(0, 1) is given."""
+        """Return actions (K, A): a sample when `noise` ~ N(0, 1) is given, else deterministic.
+
+        Without noise it is the policy's mode, or with `consult_critic` the best of several
+        candidates by the critics' judgement.
+        """
+        if noise is None and self.consult_critic:
+            return self.sac.act_best(*self._tensors(objects, goal)).numpy()
         noisy = None if noise is None else torch.from_numpy(noise)
         return self.sac.act(*self._tensors(objects, goal), noisy).numpy()
 

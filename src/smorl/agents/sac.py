@@ -61,6 +61,7 @@ class Sac:
             "temperature": torch.optim.Adam([self.log_temperature], **adam),
         }
         self.updates = 0
+        self._candidates, self._compass = candidate_actions(actions)
 
     @property
     def temperature(self) -> float:
@@ -80,6 +81,21 @@ class Sac:
         """Return actions (B, A): stochastic with `noise` ~ N(0, 1), the mode without."""
         mean, log_std = self.policy(self.inputs(objects, present, goal))
         return torch.tanh(mean if noise is None else mean + log_std.exp() * noise)
+
+    @torch.no_grad()
+    def act_best(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Return the action (B, A) the critics like best among the mode and some around it.
+
+        A Gaussian policy can rest at a spot where waiting looks nearly as good as acting; the
+        critics know better. The candidates are fixed, so the choice is deterministic.
+        """
+        seen = self.inputs(objects, present, goal)
+        mean, log_std = self.policy(seen)
+        offsets = self._candidates[:, None] * log_std.exp()
+        actions = torch.cat([torch.tanh(mean + offsets), self._compass.expand(-1, len(mean), -1)])
+        encoded = self.critic.net.encode(seen)
+        q = torch.stack([self.critic.judge(encoded, action).min(0).values for action in actions])
+        return actions[q.argmax(0), torch.arange(len(mean))]
 
     @torch.no_grad()
     def value(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
@@ -143,3 +159,10 @@ class Sac:
         q = self.critic.judge(encoded.detach(), action).min(0).values
         head.requires_grad_(True)
         return (self.log_temperature.detach().exp() * log_prob - q).mean()
+
+
+def candidate_actions(actions: int) -> tuple[Tensor, Tensor]:
+    """Return offsets from the mode in standard deviations (16, A), and fixed actions (8, 1, A)."""
+    generator = torch.Generator().manual_seed(0)
+    offsets = torch.randn(16, actions, generator=generator) * torch.linspace(0, 2, 16)[:, None]
+    return offsets, torch.rand(8, 1, actions, generator=generator) * 2 - 1

@@ -11,8 +11,7 @@ import os
 import platform
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 import torch
 
 from smorl.agents.sac import Sac, SacConfig
+from smorl.bench.clock import columns, take_turns
 from smorl.bench.straight_line import StraightLineSac
 from smorl.bench.synthetic import ACTIONS, LAYOUT, NETWORKS, filled_replay, random_batch
 from smorl.errors import InvalidInput
@@ -103,12 +103,12 @@ def measure_updates(repeats: int) -> Iterator[dict]:
             "ours": partial(ours.update, batch, noise),
             "theirs": partial(theirs.update, batch, noise),
         }
-        cost = _take_turns(cases, repeats)
+        cost = take_turns(cases, repeats)
         yield {
             "batch": size,
-            **_columns("ours", "ms", cost["ours"]),
-            **_columns("straight_line", "ms", cost["theirs"]),
-            **_columns("", "ratio", cost["theirs"] / cost["ours"]),
+            **columns("ours", "ms", cost["ours"]),
+            **columns("straight_line", "ms", cost["theirs"]),
+            **columns("", "ratio", cost["theirs"] / cost["ours"]),
         }
 
 
@@ -118,7 +118,7 @@ def measure_relabelling(repeats: int) -> Iterator[dict]:
     rng = np.random.default_rng(0)
 
     def draw(size: int, config: RelabelConfig) -> tuple[Batch, torch.Tensor]:
-        batch = sample_batch(replay.episodes, replay.size, size, space, config, 0.95, rng)
+        batch = sample_batch(replay.episodes, replay.size, size, space, config, rng)
         noise = rng.standard_normal((2, size, ACTIONS), np.float32)
         return batch.map(torch.from_numpy), torch.from_numpy(noise)
 
@@ -127,14 +127,14 @@ def measure_relabelling(repeats: int) -> Iterator[dict]:
         sac = Sac(SacConfig(batch_size=size), NETWORKS, LAYOUT, ACTIONS, seed=0)
         cases = {name: partial(draw, size, config) for name, config in RELABELLING.items()}
         update = partial(sac.update, *draw(size, RelabelConfig()))
-        cost = _take_turns({"update": update, **cases}, repeats)
+        cost = take_turns({"update": update, **cases}, repeats)
         for name in cases:
             yield {
                 "batch": size,
                 "relabel": name,
-                **_columns("relabel", "ms", cost[name]),
-                **_columns("update", "ms", cost["update"]),
-                **_columns("", "share", cost[name] / cost["update"]),
+                **columns("relabel", "ms", cost[name]),
+                **columns("update", "ms", cost["update"]),
+                **columns("", "share", cost[name] / cost["update"]),
             }
 
 
@@ -147,15 +147,15 @@ def measure_slots(repeats: int, size: int = 512) -> Iterator[dict]:
         sac = Sac(SacConfig(batch_size=size), NETWORKS, layout, ACTIONS, seed=0)
         batch, noise = random_batch(size, layout, seed=0), torch.zeros(2, size, ACTIONS)
         cases[str(slots)] = partial(sac.update, batch, noise)
-    cost = _take_turns(cases, repeats)
+    cost = take_turns(cases, repeats)
     first = cost[str(SLOTS[0])] / SLOTS[0]
     for slots in SLOTS:
         each = cost[str(slots)]
         over = each / slots / first
         yield {
             "slots": slots,
-            **_columns("ours", "ms", each),
-            **_columns("", "over_linear", over),
+            **columns("ours", "ms", each),
+            **columns("", "over_linear", over),
         }
 
 
@@ -201,32 +201,10 @@ def _say(what: str) -> None:
     sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
 
 
-def _take_turns(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, np.ndarray]:
-    """Median milliseconds of each case, [wall, CPU], run in turns after two warm-ups each."""
-    spent: dict[str, list[np.ndarray]] = {name: [] for name in cases}
-    for turn in range(repeats + 2):
-        for name, run in cases.items():
-            start = _clocks()
-            run()
-            if turn >= 2:
-                spent[name].append(_clocks() - start)
-    return {name: 1e3 * np.median(times, axis=0) for name, times in spent.items()}
-
-
-def _clocks() -> np.ndarray:
-    return np.array([time.perf_counter(), time.process_time()])
-
-
-def _columns(name: str, unit: str, pair: np.ndarray) -> dict[str, float]:
-    """Name the wall-clock and the CPU reading of a pair."""
-    names = ("_".join(filter(None, parts)) for parts in ((name, unit), (name, "cpu", unit)))
-    return dict(zip(names, pair.tolist(), strict=True))
-
-
 def as_text(report: dict) -> str:
     """Return the report as tables for people."""
-    columns = f"{'batch':>7}{'threads':>9}"
-    lines = [f"{'update':20}{columns}{'ours ms':>10}{'plain ms':>10}{'ratio':>9}{'by CPU':>9}"]
+    sizes = f"{'batch':>7}{'threads':>9}"
+    lines = [f"{'update':20}{sizes}{'ours ms':>10}{'plain ms':>10}{'ratio':>9}{'by CPU':>9}"]
     for row in report["updates"]:
         lines.append(
             f"{'visual two-object':20}{row['batch']:>7}{row['threads']:>9}{row['ours_ms']:>10.2f}"
@@ -234,7 +212,7 @@ def as_text(report: dict) -> str:
         )
     lines += [
         "",
-        f"{'relabelling':20}{columns}{'ms':>10}{'update ms':>10}{'share':>9}{'by CPU':>9}",
+        f"{'relabelling':20}{sizes}{'ms':>10}{'update ms':>10}{'share':>9}{'by CPU':>9}",
     ]
     for row in report["relabelling"]:
         lines.append(
@@ -251,7 +229,7 @@ def as_text(report: dict) -> str:
     split = ", ".join(f"{name} {share:.0%}" for name, share in loop["split"].items())
     lines += [
         "",
-        f"{'whole loop':20}{columns}{'steps/s':>10}  split",
+        f"{'whole loop':20}{sizes}{'steps/s':>10}  split",
         f"{loop['preset']:20}{loop['batch']:>7}{loop['threads']:>9}"
         f"{loop['env_steps_per_second']:>10.0f}  {split}",
     ]

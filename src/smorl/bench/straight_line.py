@@ -135,7 +135,7 @@ class StraightLineSac:
         action, log_prob = self.sample(following, noise)
         q = torch.min(*(target(*following, action)[0].squeeze(-1) for target in self.targets))
         value = q - alpha * log_prob
-        return self.config.reward_scale * batch.reward + batch.discount * value
+        return self.config.reward_scale * batch.reward + self.config.discount * value
 
     @torch.no_grad()
     def _soft_update(self) -> None:

@@ -36,7 +36,6 @@ def random_batch(size: int, layout: ObjectLayout, seed: int) -> Batch:
         goal=torch.randn(size, layout.features, generator=generator),
         action=torch.rand(size, ACTIONS, generator=generator) * 2 - 1,
         reward=-torch.rand(size, generator=generator),
-        discount=torch.full((size,), 0.95),
         next_objects=following,
         next_present=next_present,
     )

@@ -52,7 +52,7 @@ def load_run(path: Path, env: str | None = None) -> LoadedRun:
         config,
         env or config.env,
         encoder,
-        state.agent(config.method),
+        state.agent(config),
         state.space,
         checkpoint.step,
         checkpoint.damaged,

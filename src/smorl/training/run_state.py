@@ -80,9 +80,11 @@ class RunState:
         streams = {name: stream(config.seed, name) for name in ("collect", "learn")}
         return cls(encoder, sac, replay, GoalSpace(config.goals, prior), streams)
 
-    def agent(self, method: str) -> SacAgent | PassiveAgent:
+    def agent(self, config: RunConfig) -> SacAgent | PassiveAgent:
         """Return who acts."""
-        return SacAgent(self.sac) if get_method(method).learns else PassiveAgent(ACTIONS)
+        if not get_method(config.method).learns:
+            return PassiveAgent(ACTIONS)
+        return SacAgent(self.sac, config.evaluation.consult_critic)
 
     def fit_prior(self, seed: int) -> None:
         """Fit p(where | what) to the replayed observations (Alg. 2, line 3)."""

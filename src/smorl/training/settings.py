@@ -34,6 +34,7 @@ class EvaluationConfig:
     final_episodes: int = 100
     seed: int = 1_000_000
     solved_threshold: float = 0.05  # metres: when a sub-goal counts as solved here
+    consult_critic: bool = False  # ours: act by the best of several actions, not by the mode
     subgoals: SubgoalConfig = field(default_factory=SubgoalConfig)
 
 

@@ -66,7 +66,7 @@ class Trainer:
         self.learns = get_method(config.method).learns
         self.envs = make_envs(config.env, config.collect.num_envs, config.threads)
         self.state = RunState.create(config, count_items(self.envs))
-        self.agent = self.state.agent(config.method)
+        self.agent = self.state.agent(config)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
         self.distance: float | None = None
         self._started, self._earlier = time.monotonic(), 0.0
@@ -82,7 +82,7 @@ class Trainer:
         for sentence in checkpoint.damaged:
             self.reporter.note(sentence)
         self.state.load(checkpoint)
-        self.agent = self.state.agent(self.config.method)
+        self.agent = self.state.agent(self.config)
         self.distance = checkpoint.state["distance"]
         self._earlier = checkpoint.state["seconds"]
         self.logger.truncate(checkpoint.state["log"])
