@@ -13,6 +13,10 @@ from smorl.presets import paper
 from smorl.training.settings import RunConfig
 
 
+# Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
+TOTAL_STEPS = {1: 90_000, 2: 120_000, 3: 150_000, 4: 180_000, 5: 240_000, 6: 300_000}
+
+
 def smorl(task: str, n: int) -> RunConfig:
     """SMORL on ground truth, tuned for learning speed."""
     base = paper.smorl(task, n)
@@ -20,26 +24,39 @@ def smorl(task: str, n: int) -> RunConfig:
         base,
         collect=replace(
             base.collect,
-            total_steps=160_000,
+            total_steps=TOTAL_STEPS[n],
             initial_steps=5_000,
             num_envs=32,
             replay_steps=200_000,
             updates_per_step=0.25,
         ),
-        relabel=replace(base.relabel, any_object=0.9, moved=0.01),
+        goals=replace(base.goals, disturb=3.0),
+        relabel=replace(
+            base.relabel, rollout=0.3, future=0.3, imagined=0.4, any_object=0.9, moved=0.01
+        ),
         networks=replace(base.networks, normalise_positions=True, relative=True, matched=True),
-        sac=replace(base.sac, batch_size=256, reward_scale=5.0, policy_every=2),
-        evaluation=replace(base.evaluation, every=20_000),
+        sac=replace(base.sac, batch_size=512, reward_scale=5.0, policy_every=2, lr_end=0.1),
+        evaluation=replace(
+            base.evaluation,
+            every=20_000 if n <= 2 else 30_000,
+            solved_threshold=0.03,
+            consult_critic=True,
+            subgoals=replace(base.evaluation.subgoals, order="hardest", switch_when_solved=True),
+        ),
     )
 
 
 def sac_her(task: str, n: int) -> RunConfig:
-    """SAC+HER with the environment steps and updates of `smorl(task, n)`."""
+    """SAC+HER with the environment steps and updates of `smorl(task, n)`.
+
+    The networks are the release's smallest, so that an update costs about the same too.
+    """
     base, budget = paper.sac_her(task, n), smorl(task, n)
     return replace(
         base,
-        collect=replace(budget.collect, horizon=50, num_envs=8),
-        sac=replace(base.sac, batch_size=512, reward_scale=5.0),
+        collect=replace(budget.collect, horizon=50, num_envs=13),
+        networks=replace(base.networks, policy_hidden=(128,) * 3, critic_hidden=(256,) * 3),
+        sac=replace(base.sac, batch_size=512, reward_scale=5.0, lr=1e-3, target_rate=0.05),
         evaluation=replace(base.evaluation, every=budget.evaluation.every),
     )
 
