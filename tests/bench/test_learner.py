@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from smorl.bench import learner
+from smorl.bench import clock, learner
 from smorl.bench.synthetic import LAYOUT, filled_replay, random_batch
 from smorl.errors import InvalidInput
 
@@ -27,6 +27,7 @@ def test_json_report_is_complete_and_consistent(small, capsys):
     assert [row["batch"] for row in report["updates"]] == [8, 16]
     for row in report["updates"]:
         assert row["ratio"] == pytest.approx(row["straight_line_ms"] / row["ours_ms"])
+        assert row["cpu_ratio"] == pytest.approx(row["straight_line_cpu_ms"] / row["ours_cpu_ms"])
     relabelling = report["relabelling"]
     assert {row["relabel"] for row in relabelling} == set(learner.RELABELLING)
     assert all(row["share"] > 0 for row in relabelling)
@@ -51,13 +52,16 @@ def test_threads_must_be_positive():
 
 
 def test_taking_turns_returns_the_median_of_each_case_without_warm_up(monkeypatch):
-    clock = iter(np.cumsum([0, 9, 0, 9, 0, 9, 0, 9, 0, 1, 0, 4, 0, 2, 0, 5, 0, 30, 0, 6]))
-    monkeypatch.setattr(learner.time, "perf_counter", lambda: float(next(clock)))
+    readings = iter(np.cumsum([0, 9, 0, 9, 0, 9, 0, 9, 0, 1, 0, 4, 0, 2, 0, 5, 0, 30, 0, 6]))
+    monkeypatch.setattr(clock, "_clocks", lambda: next(readings) * np.array([1.0, 0.5]))
     ran = []
     cases = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
-    found = learner._take_turns(cases, repeats=3)
+    found = clock.take_turns(cases, repeats=3)
     assert "".join(ran) == "ababababab"
-    assert found == {"a": 2000.0, "b": 5000.0}
+    assert {name: pair.tolist() for name, pair in found.items()} == {
+        "a": [2000.0, 1000.0],
+        "b": [5000.0, 2500.0],
+    }
 
 
 def test_synthetic_replay_relabels_to_real_futures():

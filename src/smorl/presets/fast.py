@@ -12,7 +12,6 @@ from smorl.agents.networks import TorsoConfig
 from smorl.presets import paper
 from smorl.training.settings import RunConfig
 
-
 # Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
 TOTAL_STEPS = {1: 90_000, 2: 120_000, 3: 150_000, 4: 180_000, 5: 240_000, 6: 300_000}
 
