@@ -13,7 +13,7 @@ from smorl.presets import paper
 from smorl.training.settings import RunConfig
 
 # Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
-TOTAL_STEPS = {1: 90_000, 2: 120_000, 3: 150_000, 4: 180_000, 5: 240_000, 6: 300_000}
+TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 150_000, 4: 180_000, 5: 240_000, 6: 300_000}
 
 
 def smorl(task: str, n: int) -> RunConfig:
@@ -25,7 +25,8 @@ def smorl(task: str, n: int) -> RunConfig:
             base.collect,
             total_steps=TOTAL_STEPS[n],
             initial_steps=5_000,
-            num_envs=32,
+            num_envs=16,
+            goals_per_reset=4,
             replay_steps=200_000,
             updates_per_step=0.25,
         ),
@@ -53,7 +54,7 @@ def sac_her(task: str, n: int) -> RunConfig:
     base, budget = paper.sac_her(task, n), smorl(task, n)
     return replace(
         base,
-        collect=replace(budget.collect, horizon=50, num_envs=13),
+        collect=replace(budget.collect, horizon=50, num_envs=13, goals_per_reset=1),
         networks=replace(base.networks, policy_hidden=(128,) * 3, critic_hidden=(256,) * 3),
         sac=replace(base.sac, batch_size=512, reward_scale=5.0, lr=1e-3, target_rate=0.05),
         evaluation=replace(base.evaluation, every=budget.evaluation.every),
@@ -72,7 +73,12 @@ def debug() -> RunConfig:
     return replace(
         base,
         collect=replace(
-            base.collect, total_steps=240, initial_steps=80, num_envs=4, replay_steps=1_000
+            base.collect,
+            total_steps=240,
+            initial_steps=80,
+            num_envs=2,
+            goals_per_reset=2,
+            replay_steps=1_000,
         ),
         networks=replace(
             base.networks,

@@ -21,29 +21,50 @@ def collect(
     space: GoalSpace,
     horizon: int,
     rng: np.random.Generator,
+    goals_per_reset: int = 1,
 ) -> Episode:
-    """Run one episode of `horizon` steps in every row, each for a goal of its own (Alg. 2).
+    """Run episodes of `horizon` steps in every row, each for a goal of its own (Alg. 2).
+
+    Paper: every episode starts from a reset. With more `goals_per_reset` the next goal is tried
+    from where the last attempt ended, as it is at evaluation; each attempt is an episode.
 
     Every round starts from fresh resets with seeds drawn from `rng`, so nothing but the random
     stream links one round to the next: a checkpoint between rounds needs no simulator state.
     """
     rows = envs.num_envs
     seeds = [int(s) for s in rng.integers(0, 2**31, rows)]
-    observation, _ = envs.reset(seed=seeds)  # pyright: ignore[reportArgumentType]
+    envs.reset(seed=seeds)  # pyright: ignore[reportArgumentType]
     # Release: one step with zero action before the first observation lets the pucks settle.
     still = np.zeros(envs.action_space.shape or (), np.float32)
     observation = envs.step(still)[0]
     carry, objects = encoder.step(encoder.init(rows), observation["observation"], still)
-    goal = space.propose(objects, rng)
-    path, actions = [objects], []
-    for _ in range(horizon):
-        action = act(objects, goal)
-        observation = envs.step(action)[0]
-        carry, objects = encoder.step(carry, observation["observation"], action)
-        path.append(objects)
-        actions.append(action)
-    fields = {
-        name: np.stack([getattr(objects, name) for objects in path], axis=1)
-        for name, _ in objects.arrays()
-    }
-    return Episode(ObjectSet(**fields), np.stack(actions, axis=1), goal)
+    episodes = []
+    for _ in range(goals_per_reset):
+        goal = space.propose(objects, rng)
+        path, actions = [objects], []
+        for _ in range(horizon):
+            action = act(objects, goal)
+            observation = envs.step(action)[0]
+            carry, objects = encoder.step(carry, observation["observation"], action)
+            path.append(objects)
+            actions.append(action)
+        episodes.append(Episode(_stack(path), np.stack(actions, axis=1), goal))
+    return _join(episodes)
+
+
+def _stack(path: list[ObjectSet]) -> ObjectSet:
+    names = [name for name, _ in path[0].arrays()]
+    return ObjectSet(**{k: np.stack([getattr(o, k) for o in path], axis=1) for k in names})
+
+
+def _join(episodes: list[Episode]) -> Episode:
+    objects, goals = [e.objects for e in episodes], [e.goal for e in episodes]
+    return Episode(
+        ObjectSet(
+            **{k: np.concatenate([getattr(o, k) for o in objects]) for k, _ in objects[0].arrays()}
+        ),
+        np.concatenate([e.actions for e in episodes]),
+        ObjectGoal(
+            **{k: np.concatenate([getattr(g, k) for g in goals]) for k, _ in goals[0].arrays()}
+        ),
+    )

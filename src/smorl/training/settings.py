@@ -21,6 +21,7 @@ class CollectConfig:
     initial_steps: int = 10_000  # uniformly random actions before learning starts
     num_envs: int = 10
     horizon: int = 20  # training path length
+    goals_per_reset: int = 1  # ours: more than one tries the next goal where the last one ended
     replay_steps: int = 100_000
     updates_per_step: float = 1.0  # gradient steps per environment step
 
@@ -60,6 +61,7 @@ class RunConfig:
             "threads": self.threads >= 1,
             "collect.num_envs": self.collect.num_envs >= 1,
             "collect.horizon": self.collect.horizon >= 2,
+            "collect.goals_per_reset": self.collect.goals_per_reset >= 1,
             "collect.updates_per_step": self.collect.updates_per_step >= 0,
             "sac.batch_size": self.sac.batch_size >= 1,
             "sac.lr": self.sac.lr > 0,

@@ -121,6 +121,7 @@ class Trainer:
                 state.space,
                 self.config.collect.horizon,
                 state.streams["collect"],
+                self.config.collect.goals_per_reset,
             )
             state.replay.add(episodes)
         steps = episodes.actions.shape[0] * episodes.actions.shape[1]
