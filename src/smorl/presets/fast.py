@@ -13,7 +13,7 @@ from smorl.presets import paper
 from smorl.training.settings import RunConfig
 
 # Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
-TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 150_000, 4: 180_000, 5: 240_000, 6: 300_000}
+TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 120_000, 4: 140_000, 5: 160_000, 6: 180_000}
 
 
 def smorl(task: str, n: int) -> RunConfig:
@@ -25,8 +25,8 @@ def smorl(task: str, n: int) -> RunConfig:
             base.collect,
             total_steps=TOTAL_STEPS[n],
             initial_steps=5_000,
-            num_envs=16,
-            goals_per_reset=4,
+            num_envs=32,
+            goals_per_reset=2,
             replay_steps=200_000,
             updates_per_step=0.25,
         ),
@@ -35,7 +35,9 @@ def smorl(task: str, n: int) -> RunConfig:
             base.relabel, rollout=0.3, future=0.3, imagined=0.4, any_object=0.9, moved=0.01
         ),
         networks=replace(base.networks, normalise_positions=True, relative=True, matched=True),
-        sac=replace(base.sac, batch_size=512, reward_scale=5.0, policy_every=2, lr_end=0.1),
+        sac=replace(
+            base.sac, batch_size=512, lr=2e-3, lr_end=0.1, reward_scale=5.0, policy_every=2
+        ),
         evaluation=replace(
             base.evaluation,
             every=20_000 if n <= 2 else 30_000,
