@@ -14,19 +14,24 @@ SPACE = GoalSpace(GoalConfig(), UniformPrior(np.float32([5, 5]), np.float32([6, 
 class Counting(gym.vector.VectorEnv):
     """The hand starts at its seed and walks by its action; one puck stays at (-1, -1)."""
 
-    def __init__(self, num_envs):
-        self.num_envs = num_envs
+    def __init__(self, num_envs, diverges=None):
+        self.num_envs, self.diverges = num_envs, diverges
         self.action_space = gym.spaces.Box(-1, 1, (num_envs, 2), np.float32)
         self.resets = 0
 
     def reset(self, *, seed=None, options=None):
         self.resets += 1
+        self.steps = 0
         self.hand = np.repeat(np.array(seed, np.float32)[:, None] % 1000, 2, 1)
         return self._observe(), {}
 
     def step(self, actions):
         self.hand = self.hand + actions
-        return self._observe(), np.zeros(self.num_envs), None, None, {}
+        self.steps += 1
+        truncated = np.zeros(self.num_envs, bool)
+        if self.diverges is not None and self.steps == 4:
+            truncated[self.diverges] = True
+        return self._observe(), np.zeros(self.num_envs), truncated & False, truncated, {}
 
     def _observe(self):
         puck = np.full((self.num_envs, 2), -1.0, np.float32)
@@ -70,3 +75,12 @@ def test_the_stream_decides_everything():
     one, two = run(), run()
     np.testing.assert_array_equal(one.objects.position, two.objects.position)
     np.testing.assert_array_equal(one.goal.position, two.goal.position)
+
+
+def test_rows_whose_physics_diverges_are_left_out():
+    rng = np.random.default_rng(0)
+    envs = Counting(3, diverges=1)
+    episodes = collect(envs, GroundTruthObjects(2), right, SPACE, 5, rng, goals_per_reset=2)
+    assert episodes.actions.shape == (4, 5, 2)
+    hand = episodes.objects.position[:, :, 0, 0]
+    np.testing.assert_array_equal(hand[2:, 0], hand[:2, -1])

@@ -114,12 +114,16 @@ def _run(
         action[cycle.finished] = 0.0
         if observer is not None:
             observer({"current": cycle.current, "finished": cycle.finished, "solved": solved})
-        observation, _, _, _, info = envs.step(action)
+        observation, _, _, truncated, info = envs.step(action)
         running = np.logical_not(cycle.finished)
         length += running
-        # An episode's result is where it stopped, whatever happens to its row afterwards.
-        distances[running] = np.asarray(info["object_distances"])[running]
+        # An episode's result is where it stopped, whatever happens to its row afterwards. Only
+        # diverged physics truncates; the row then holds a new episode already.
+        last = info["final_info"] if truncated.any() else info
+        distances[running] = np.asarray(last["object_distances"])[running]
+        cycle.finished |= truncated
         carry, objects = encoder.step(carry, observation["observation"], action)
+        running &= ~truncated
         solved = np.where(running[:, None], _solved(space, objects, goals), solved)
         priority = None if config.order == "cycle" else _priority(config, agent, objects, goals)
         cycle.update(solved, priority)

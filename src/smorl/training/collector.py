@@ -28,6 +28,9 @@ def collect(
     Paper: every episode starts from a reset. With more `goals_per_reset` the next goal is tried
     from where the last attempt ended, as it is at evaluation; each attempt is an episode.
 
+    A row whose physics diverges is reset by its environment; its episodes of this round are left
+    out of the result, because they end in another one's start.
+
     Every round starts from fresh resets with seeds drawn from `rng`, so nothing but the random
     stream links one round to the next: a checkpoint between rounds needs no simulator state.
     """
@@ -38,18 +41,20 @@ def collect(
     still = np.zeros(envs.action_space.shape or (), np.float32)
     observation = envs.step(still)[0]
     carry, objects = encoder.step(encoder.init(rows), observation["observation"], still)
-    episodes = []
+    episodes, whole = [], np.ones(rows, bool)
     for _ in range(goals_per_reset):
         goal = space.propose(objects, rng)
         path, actions = [objects], []
         for _ in range(horizon):
             action = act(objects, goal)
-            observation = envs.step(action)[0]
+            observation, _, _, truncated, _ = envs.step(action)
+            whole &= ~truncated
             carry, objects = encoder.step(carry, observation["observation"], action)
             path.append(objects)
             actions.append(action)
         episodes.append(Episode(_stack(path), np.stack(actions, axis=1), goal))
-    return _join(episodes)
+    joined = _join(episodes)
+    return joined if whole.all() else joined[np.tile(whole, goals_per_reset)]
 
 
 def _stack(path: list[ObjectSet]) -> ObjectSet:
