@@ -199,3 +199,9 @@ def test_colours_reach_the_picture():
     assert blue[1] == 0
     assert (seen[2] != seen[0]).any()
     assert (env.reset(seed=1)[0]["observation"] != seen[2]).any()
+
+
+@pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
+def test_unknown_settings_are_refused(make):
+    with pytest.raises(InvalidInput, match=r"unknown setting 'camra'.*Did you mean 'camera'"):
+        make(STATE, camra="zoomed_in")

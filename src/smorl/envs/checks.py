@@ -1,5 +1,6 @@
 """Checks of what users pass to an environment; each error names the value and the remedy."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,15 @@ def check_options(options: Mapping[str, Any] | None, extra: tuple[str, ...] = ()
             hint = did_you_mean(str(name), known)
             raise InvalidInput(f"Unknown reset option {name!r}; use {', '.join(known)}.{hint}")
     return {name: value for name, value in (options or {}).items() if value is not None}
+
+
+def refuse_unknown(unknown: Mapping[str, Any], owner: type) -> None:
+    """Raise for keyword arguments that `owner`'s constructor does not name."""
+    for name in unknown:
+        known = [k for k in inspect.signature(owner).parameters if k not in ("num", "unknown")]
+        raise InvalidInput(
+            f"unknown setting {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}."
+        )
 
 
 def check_objects(value: Any, name: str, rows: int, n: int, hand: np.ndarray | None) -> np.ndarray:

@@ -41,7 +41,9 @@ class World:
         threads: int = 1,
         goal_images: bool = True,
         physics: Physics = FAST_PHYSICS,
+        **unknown: Any,
     ):
+        checks.refuse_unknown(unknown, World)
         self.task: Task = make_task(task, num_objects)
         self.num = checks.check_count(num, "num_envs", 1)
         self.visual = checks.check_choice(observation, "observation", ("state", "image")) == "image"
