@@ -51,7 +51,7 @@ def test_a_finished_run_is_not_run_again(finished, capsys):
 def test_other_settings_for_the_same_run_are_refused(finished, capsys):
     assert train(finished, "--sac.lr", "0.5") == 2
     error = capsys.readouterr().err
-    assert "sac.lr: run has 0.001, asked 0.5" in error
+    assert "sac.lr: run has 0.002, asked 0.5" in error
 
 
 def test_evaluate_prints_json(finished, capsys):
@@ -108,7 +108,7 @@ def test_help_answers_at_once_and_teaches(capsys):
     assert main(["--help"]) == 0
     assert "smorl train gt-rearrange-2" in capsys.readouterr().out
     assert main(["train", "debug", "--help"]) == 0
-    assert "--sac.lr 0.001" in capsys.readouterr().out
+    assert "--sac.lr 0.002" in capsys.readouterr().out
     start = time.monotonic()
     subprocess.run([sys.executable, "-m", "smorl", "--help"], check=True, capture_output=True)
     assert time.monotonic() - start < 5  # well under a second alone; CI machines are noisy
