@@ -13,7 +13,7 @@ from smorl.presets import paper
 from smorl.training.settings import RunConfig
 
 # Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
-TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 120_000, 4: 140_000, 5: 160_000, 6: 180_000}
+TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 120_000, 4: 120_000, 5: 140_000, 6: 160_000}
 
 
 def smorl(task: str, n: int) -> RunConfig:
