@@ -49,16 +49,18 @@ def smorl(task: str, n: int) -> RunConfig:
 
 
 def sac_her(task: str, n: int) -> RunConfig:
-    """SAC+HER with the environment steps and updates of `smorl(task, n)`.
-
-    The networks are the release's smallest, so that an update costs about the same too.
-    """
+    """SAC+HER with the environment steps, updates, layer sizes and learner of `smorl(task, n)`."""
     base, budget = paper.sac_her(task, n), smorl(task, n)
+    networks = replace(
+        base.networks,
+        policy_hidden=budget.networks.policy_hidden,
+        critic_hidden=budget.networks.critic_hidden,
+    )
     return replace(
         base,
-        collect=replace(budget.collect, horizon=50, num_envs=13, goals_per_reset=1),
-        networks=replace(base.networks, policy_hidden=(128,) * 3, critic_hidden=(256,) * 3),
-        sac=replace(base.sac, batch_size=512, reward_scale=5.0, lr=1e-3, target_rate=0.05),
+        collect=replace(budget.collect, horizon=50, num_envs=25, goals_per_reset=1),
+        networks=networks,
+        sac=budget.sac,
         evaluation=replace(base.evaluation, every=budget.evaluation.every),
     )
 
