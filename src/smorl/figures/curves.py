@@ -86,7 +86,6 @@ def draw_curves(curves: Sequence[Curve], out: Path) -> Path:
     for axis, env in zip(axes, sorted(panels), strict=True):
         _panel(axis, env, panels[env])
     axes[0].set_ylabel("mean puck distance at the end [m]")
-    axes[-1].legend(frameon=False, fontsize=8)
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out, dpi=150)
     return out
@@ -99,7 +98,7 @@ def _panel(axis, env: str, methods: dict[str, list[Curve]]) -> None:
         for curve in group:
             axis.plot(curve.steps / 1e3, curve.distance, color=colour, alpha=0.3, lw=0.7)
         steps, mean, deviation = band(group)
-        axis.plot(steps / 1e3, mean, color=colour, label=f"{label or name}, n={len(group)}")
+        axis.plot(steps / 1e3, mean, color=colour, label=f"{label or name}, {_seeds(group)}")
         axis.fill_between(
             steps / 1e3, mean - deviation, mean + deviation, color=colour, alpha=0.18, lw=0
         )
@@ -107,5 +106,11 @@ def _panel(axis, env: str, methods: dict[str, list[Curve]]) -> None:
     axis.axhline(passive, color="black", ls=":", lw=1, label="passive")
     axis.set_title(env.removeprefix("smorl/").removesuffix("-v0"), fontsize=10)
     axis.set_xlabel("environment steps [thousand]")
+    axis.set_xlim(left=0)
     axis.set_ylim(bottom=0)
+    axis.legend(frameon=False, fontsize=7, loc="lower left")
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _seeds(group: Sequence[Curve]) -> str:
+    return f"{len(group)} seed{'s' if len(group) > 1 else ''}"

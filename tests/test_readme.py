@@ -1,0 +1,25 @@
+"""The README says what the committed results say."""
+
+from pathlib import Path
+
+from smorl.figures.curves import find_runs
+from smorl.figures.results import read_result, table
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_results_table_is_the_one_the_raw_results_give():
+    results = [read_result(path) for path in find_runs([ROOT / "results" / "gt"])]
+    expected = table([result for result in results if result is not None])
+    readme = (ROOT / "README.md").read_text("utf-8")
+    shown = readme.split("<!-- results -->\n")[1].split("<!-- end of results -->")[0]
+    assert shown == expected, "run `smorl results results/gt` and paste its table into README.md"
+
+
+def test_every_linked_file_exists():
+    import re
+
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text("utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page}: {target}"
