@@ -38,7 +38,7 @@ class NetworkConfig:
     activation: Literal["relu", "elu", "silu"] = "relu"
     hidden_bias: float = 0.1
     initial_std: float = 0.2  # of the action before tanh, measured after it
-    # Ours, off in the paper presets; each measured in docs/learner.md.
+    # Ours, off in the paper presets; docs/learner.md says why.
     normalise_positions: bool = False  # shift and scale positions to about [-1, 1]
     relative: bool = False  # give every object its offsets to the goal and to the goal's object
     matched: bool = False  # hand the matched object to the network beside the attention

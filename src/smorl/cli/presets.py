@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
         return 0
     preset = get_preset(args.name)
     if args.provenance:
-        sources = preset.provenance or {"(all)": "ours; docs/learner.md has the measurements"}
+        sources = preset.provenance or {"(all)": "ours; docs/learner.md gives the reasons"}
         sys.stdout.write("".join(f"{k}: {v}\n" for k, v in sources.items()))
     else:
         sys.stdout.write(json.dumps(to_json(preset.build()), indent=2) + "\n")

@@ -14,7 +14,7 @@ class SubgoalConfig:
 
     length: int = 20  # l, steps per attempt
     attempts: int = 5  # K = L / l; the paper uses 2 (n + 1) - 1
-    # Ours, off in the paper presets; measured in docs/learner.md. Easiest and hardest go by the
+    # Ours, off in the paper presets (docs/learner.md). Easiest and hardest go by the
     # critic's value of each open sub-goal.
     order: Literal["cycle", "easiest", "hardest"] = "cycle"
     switch_when_solved: bool = False  # go on at once instead of waiting for the attempt to end

@@ -1,6 +1,6 @@
 """Named settings. `paper-*` carries the paper's and the release's numbers, the others are fast.
 
-Every fast preset is tuned for two CPU cores; docs/learner.md has the measurements behind it.
+Every fast preset is tuned for two CPU cores; docs/learner.md says what it changes and why.
 """
 
 from __future__ import annotations

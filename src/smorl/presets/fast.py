@@ -1,7 +1,7 @@
 """Settings that reach the paper's quality on two CPU cores in minutes.
 
 They start from the paper's settings; every change is an option that the paper presets leave off,
-and each was measured (docs/learner.md).
+and docs/learner.md gives its reason.
 """
 
 from __future__ import annotations

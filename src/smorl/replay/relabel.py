@@ -23,7 +23,7 @@ class RelabelConfig:
     imagined: float = 0.5
     # Release: the transition's own next observation counts as future; the paper starts later.
     future_includes_next: bool = True
-    # Ours, off in the paper presets; measured in docs/learner.md.
+    # Ours, off in the paper presets; docs/learner.md says why.
     any_object: float = 0.0  # share of relabelled goals for any object of the frame, not only the
     # rollout's; as future goals they take one that moves
     moved: float = 0.01  # metres an object must go to count as moved
