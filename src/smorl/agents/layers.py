@@ -5,13 +5,19 @@ Shapes: inputs are (C, B, in) or (B, in) broadcast to every member; outputs are 
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-ACTIVATIONS = {"relu": F.relu, "elu": F.elu, "silu": F.silu}
+# In place where the gradient allows it: a fresh tensor of this size costs more than the arithmetic.
+ACTIVATIONS = {
+    "relu": torch.relu_,
+    "elu": partial(F.elu, inplace=True),
+    "silu": F.silu,
+}
 
 
 class EnsembleLinear(nn.Module):
