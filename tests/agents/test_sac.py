@@ -107,7 +107,7 @@ def test_policy_loss_leaves_no_gradient_in_the_critic():
     sac, batch = make_sac(), make_batch()
     now = sac.inputs(batch.objects, batch.present, batch.goal)
     action, log_prob = sac.policy.sample(now, torch.randn(32, 2))
-    sac.policy_loss(sac.critic.net.encode(now), action, log_prob).backward()
+    sac.policy_loss(sac.critic.encode(now), action, log_prob).backward()
     assert all(p.grad is None for p in sac.critic.parameters())
     assert all(p.requires_grad for p in sac.critic.parameters())
     assert any(p.grad.abs().sum() > 0 for p in sac.policy.parameters())

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -70,9 +71,25 @@ class EnsembleMLP(nn.Module):
         self.norm = norm
 
     def forward(self, x: Tensor) -> Tensor:
-        for layer in self.layers:
-            x = layer(x)
-            if self.norm:
-                x = F.layer_norm(x, x.shape[-1:])
-            x = self.activation(x)
+        return self.finish(self.begin(x))
+
+    @property
+    def first(self) -> EnsembleLinear:
+        """The layer that meets the inputs."""
+        return cast(EnsembleLinear, self.layers[0])
+
+    def begin(self, x: Tensor) -> Tensor:
+        """The first layer's sum over its leading inputs x (C, B, .), before any activation."""
+        return torch.baddbmm(self.first.bias, x, self.first.weight[:, : x.shape[-1]])
+
+    def finish(self, begun: Tensor, rest: Tensor | None = None) -> Tensor:
+        """Add the remaining inputs `rest` (C, B, .) of the first layer, if any, and go on."""
+        if rest is not None:
+            begun = torch.baddbmm(begun, rest, self.first.weight[:, -rest.shape[-1] :])
+        x = self._activate(begun)
+        for layer in self.layers[1:]:
+            x = self._activate(layer(x))
         return self.head(x)
+
+    def _activate(self, x: Tensor) -> Tensor:
+        return self.activation(F.layer_norm(x, x.shape[-1:]) if self.norm else x)

@@ -207,9 +207,12 @@ class TwinCritic(nn.Module):
 
     def forward(self, seen: Seen, action: Tensor) -> Tensor:
         """Return Q of both critics, (2, B)."""
-        return self.judge(self.net.encode(seen), action)
+        return self.judge(self.encode(seen), action)
+
+    def encode(self, seen: Seen) -> Tensor:
+        """Return what state and goal add to the first layer, (2, B, .): it serves all actions."""
+        return self.net.mlp.begin(self.net.encode(seen))
 
     def judge(self, encoded: Tensor, action: Tensor) -> Tensor:
-        """Return Q (2, B) of actions in encoded states: one encoding serves several actions."""
-        joined = torch.cat([encoded, action.expand(2, -1, -1)], dim=-1)
-        return self.net.mlp(joined).squeeze(-1)
+        """Return Q (2, B) of actions (B, A) in encoded states."""
+        return self.net.mlp.finish(encoded, action.expand(2, -1, -1)).squeeze(-1)

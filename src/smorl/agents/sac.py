@@ -93,7 +93,7 @@ class Sac:
         mean, log_std = self.policy(seen)
         offsets = self._candidates[:, None] * log_std.exp()
         actions = torch.cat([torch.tanh(mean + offsets), self._compass.expand(-1, len(mean), -1)])
-        encoded = self.critic.net.encode(seen)
+        encoded = self.critic.encode(seen)
         q = torch.stack([self.critic.judge(encoded, action).min(0).values for action in actions])
         return actions[q.argmax(0), torch.arange(len(mean))]
 
@@ -111,7 +111,7 @@ class Sac:
         and critics step after both losses are known.
         """
         now = self.inputs(batch.objects, batch.present, batch.goal)
-        encoded = self.critic.net.encode(now)
+        encoded = self.critic.encode(now)
         info: dict[str, Tensor] = {}
         loss = torch.zeros(())
         if self.updates % self.config.policy_every == 0:
