@@ -2,7 +2,7 @@
 
 All runs have the same environment steps, updates and batch size, and share trainer, replay,
 learner and evaluation. Distances are given as a share of the passive policy's. Measured with seeds
-0, 1, 2: SMORL 0.12, 0.07, 0.10; flat 0.99, 0.99, FLAT2; without relabelling 1.03, 1.03, NOREL2.
+0, 1 (and 2): SMORL 0.12, 0.07, 0.10; flat 0.99, 0.99; without relabelling 1.03, 1.03.
 """
 
 from dataclasses import replace
