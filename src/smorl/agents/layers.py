@@ -70,20 +70,17 @@ class EnsembleMLP(nn.Module):
         self.activation = ACTIVATIONS[activation]
         self.norm = norm
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.finish(self.begin(x))
-
     @property
     def first(self) -> EnsembleLinear:
         """The layer that meets the inputs."""
         return cast(EnsembleLinear, self.layers[0])
 
-    def begin(self, x: Tensor) -> Tensor:
-        """The first layer's sum over its leading inputs x (C, B, .), before any activation."""
-        return torch.baddbmm(self.first.bias, x, self.first.weight[:, : x.shape[-1]])
+    def forward(self, begun: Tensor, rest: Tensor | None = None) -> Tensor:
+        """Go on from the first layer's sum over its leading inputs, `begun` (C, B, H).
 
-    def finish(self, begun: Tensor, rest: Tensor | None = None) -> Tensor:
-        """Add the remaining inputs `rest` (C, B, .) of the first layer, if any, and go on."""
+        `rest` (C, B, .) are the remaining inputs, if any. Whoever makes `begun` may then fold
+        linear maps of its own into the first layer, and use one sum for several `rest`s.
+        """
         if rest is not None:
             begun = torch.baddbmm(begun, rest, self.first.weight[:, -rest.shape[-1] :])
         x = self._activate(begun)

@@ -122,7 +122,7 @@ def build_torso(
             members, features, config.embedding, config.heads, config.free_heads, config.queries
         )
     if config.kind == "flat":
-        return Flat(features)
+        return Flat(members, features)
     masked = config.kind == "deepsets"
     return DeepSets(members, features, config.embedding, config.aggregate, masked=masked)
 
@@ -154,13 +154,18 @@ class _Network(nn.Module):
         self.members = members
 
     def encode(self, seen: Seen) -> Tensor:
-        """Return what the MLP gets of state and goal, (C, B, .); actions play no part in it."""
-        x = self.torso(seen.objects, seen.present, seen.goal)
-        if x.dim() == 2:
-            x = x.expand(self.members, -1, -1)
-        if not seen.matched.shape[1]:
-            return x
-        return torch.cat([x, seen.matched.expand(self.members, -1, -1)], dim=-1)
+        """Return what state and goal add to the MLP's first layer, (C, B, H).
+
+        The torso's linear end is folded into that layer, see `GoalAttention.project`.
+        """
+        pooled = self.torso.pool(seen.objects, seen.present, seen.goal)
+        first, size = self.mlp.first, self.torso.size
+        weight, bias = self.torso.project(first.weight[:, :size])
+        extra = seen.matched.shape[1]
+        if extra:
+            pooled = torch.cat([pooled, seen.matched.expand(self.members, -1, -1)], dim=-1)
+            weight = torch.cat([weight, first.weight[:, size : size + extra]], dim=1)
+        return torch.baddbmm(first.bias + bias, pooled, weight)
 
     def forward(self, seen: Seen) -> Tensor:
         return self.mlp(self.encode(seen))
@@ -210,9 +215,9 @@ class TwinCritic(nn.Module):
         return self.judge(self.encode(seen), action)
 
     def encode(self, seen: Seen) -> Tensor:
-        """Return what state and goal add to the first layer, (2, B, .): it serves all actions."""
-        return self.net.mlp.begin(self.net.encode(seen))
+        """Return what state and goal add to the first layer, (2, B, H): it serves all actions."""
+        return self.net.encode(seen)
 
     def judge(self, encoded: Tensor, action: Tensor) -> Tensor:
         """Return Q (2, B) of actions (B, A) in encoded states."""
-        return self.net.mlp.finish(encoded, action.expand(2, -1, -1)).squeeze(-1)
+        return self.net.mlp(encoded, action.expand(2, -1, -1)).squeeze(-1)

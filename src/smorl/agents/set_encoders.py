@@ -49,20 +49,17 @@ class AttentionHeads(nn.Module):
         """(C, R, E) -> (C, h, R, d)."""
         return x.unflatten(-1, (self.heads, self.size // self.heads)).transpose(1, 2)
 
-    def output(self, weights: Tensor, features: Tensor, embed: EnsembleLinear) -> Tensor:
-        """Weights (B, N, C Q h) -> attention output (C, B, Q E)."""
-        batch, _, count = weights.shape
-        queries = count // (self.members * self.heads)
+    def pool(self, weights: Tensor, features: Tensor) -> Tensor:
+        """Weights (B, N, C Q h) -> weighted sums of raw features, (C, B, Q h F)."""
         pooled = weights.transpose(1, 2) @ features  # B CQh F
-        pooled = pooled.view(batch, self.members, queries, -1).transpose(0, 1)
-        head = self.size // self.heads
-        value = (embed.weight @ self.value.weight).unflatten(-1, (self.heads, head))
-        out = self.out.weight.unflatten(1, (self.heads, head))  # C h d E
-        folded = (value.transpose(1, 2) @ out).flatten(1, 2)  # C hF E
+        return pooled.view(len(features), self.members, -1).transpose(0, 1)
+
+    def project(self, embed: EnsembleLinear) -> tuple[Tensor, Tensor]:
+        """Value and output projection of one query's pooled features: (C, hF, E), (C, 1, E)."""
+        value = self._split(embed.weight @ self.value.weight)  # C h F d
+        out = self.out.weight.unflatten(1, (self.heads, -1))  # C h d E
         constant = embed.bias @ self.value.weight + self.value.bias
-        constant = torch.baddbmm(self.out.bias, constant, self.out.weight)
-        flat = pooled.reshape(self.members, batch * queries, -1)
-        return torch.baddbmm(constant, flat, folded).view(self.members, batch, -1)
+        return (value @ out).flatten(1, 2), torch.baddbmm(self.out.bias, constant, self.out.weight)
 
 
 def attention_mask(present: Tensor) -> Tensor:
@@ -96,15 +93,40 @@ class GoalAttention(nn.Module):
         self.members = members
 
     def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Return [conditional; unconditional; goal embedding], (C, B, size)."""
+        identity = torch.eye(self.size).expand(self.members, -1, -1)
+        weight, bias = self.project(identity)
+        return torch.baddbmm(bias, self.pool(objects, present, goal), weight)
+
+    def pool(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Everything nonlinear: pooled raw features per query and head, and the goal's."""
         mask = attention_mask(present)
         parts = []
         if self.conditional is not None:
             weights = self._conditional_weights(self.conditional, objects, mask, goal)
-            parts.append(self.conditional.output(weights, objects, self.embed))
+            parts.append(self.conditional.pool(weights, objects))
         if self.free is not None:
             weights = self._free_weights(self.free, objects, mask)
-            parts.append(self.free.output(weights, objects, self.embed))
-        return torch.cat([*parts, self.embed(goal)], dim=-1)
+            parts.append(self.free.pool(weights, objects))
+        return torch.cat([*parts, goal.expand(self.members, -1, -1)], dim=-1)
+
+    def project(self, following: Tensor) -> tuple[Tensor, Tensor]:
+        """Fold the linear rest into the layer that follows, (C, size, H): weight and bias.
+
+        Pooled features times this weight plus this bias is the following layer's input sum, so
+        nothing per sample ever has the embedding's width.
+        """
+        embedded = self.embed.weight.shape[-1]
+        blocks = following.split(embedded, dim=1)
+        rows, bias = [], self.embed.bias @ blocks[-1]
+        kinds = [self.conditional] if self.conditional is not None else []
+        kinds += [self.free] * (len(blocks) - 1 - len(kinds))
+        known = {id(heads): heads.project(self.embed) for heads in kinds if heads is not None}
+        for heads, block in zip(kinds, blocks[:-1], strict=True):
+            weight, constant = known[id(heads)]
+            rows.append(weight @ block)
+            bias = bias + constant @ block
+        return torch.cat([*rows, self.embed.weight @ blocks[-1]], dim=1), bias
 
     def _conditional_weights(
         self, heads: AttentionHeads, objects: Tensor, mask: Tensor, goal: Tensor
@@ -168,13 +190,29 @@ class DeepSets(nn.Module):
             x = x * present.unsqueeze(-1)
         return torch.cat([x.sum(2), self.embed(goal)], dim=-1)
 
+    def pool(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """There is nothing to fold: the same as `forward`."""
+        return self(objects, present, goal)
+
+    def project(self, following: Tensor) -> tuple[Tensor, float]:
+        """Leave the following layer as it is."""
+        return following, 0.0
+
 
 class Flat(nn.Module):
     """A state that is one vector (a set of one object): [state; goal], no parameters."""
 
-    def __init__(self, features: int) -> None:
+    def __init__(self, members: int, features: int) -> None:
         super().__init__()
-        self.size = 2 * features
+        self.members, self.size = members, 2 * features
 
     def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
-        return torch.cat([objects[:, 0], goal], dim=-1)
+        return torch.cat([objects[:, 0], goal], dim=-1).expand(self.members, -1, -1)
+
+    def pool(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """There is nothing to fold: the same as `forward`."""
+        return self(objects, present, goal)
+
+    def project(self, following: Tensor) -> tuple[Tensor, float]:
+        """Leave the following layer as it is."""
+        return following, 0.0
