@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smorl.errors import InvalidInput
+from smorl.goals.matching import match, take_object
 from smorl.goals.spaces import GoalSpace, pick_object
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 
@@ -128,13 +129,17 @@ def future_goals(
         chosen = rng.integers(np.minimum(first, steps - 1), steps)
         later = objects[episode, chosen]
         return ObjectGoal(later.what[:, 0], later.position[:, 0], later.scale[:, 0]), exists
-    path = objects[episode]  # (B, H + 1, N, .)
-    achieved, matched = space.achieved(path, np.repeat(goal.what[:, None], steps, 1))
-    candidate = matched & (np.arange(steps) >= first[:, None])
+    # Only appearances are needed to find the candidates, so only these are copied for whole paths.
+    nothing = np.zeros((*objects.present[episode].shape, 0), np.float32)
+    path = ObjectSet(objects.what[episode], nothing, nothing, nothing, objects.present[episode])
+    found = match(path, goal.what[:, None], space.config.match_threshold)
+    candidate = found.matched & (np.arange(steps) >= first[:, None])
     count = candidate.sum(1)
     rank = np.floor(rng.random(len(step)) * count).astype(np.int64)
     chosen = (candidate.cumsum(1) > rank[:, None]).argmax(1)
-    return achieved[np.arange(len(step)), chosen], count > 0
+    index = found.index[np.arange(len(step)), chosen]
+    later = objects[episode, chosen].goals()
+    return ObjectGoal(*(take_object(array, index) for _, array in later.arrays())), count > 0
 
 
 def future_goals_of_moved(
