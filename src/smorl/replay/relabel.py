@@ -54,8 +54,8 @@ def sample_batch(
     horizon = episodes.actions.shape[1]
     episode = rng.integers(0, size, batch)
     step = rng.integers(0, horizon, batch)
-    now: ObjectSet = episodes.objects[episode, step]
-    following: ObjectSet = episodes.objects[episode, step + 1]
+    now = frames(episodes.objects, episode, step)
+    following = frames(episodes.objects, episode, step + 1)
     goal = relabel(episodes, episode, step, now, space, config, rng)
     depth = now.depth.shape[-1]
     return Batch(
@@ -67,6 +67,14 @@ def sample_batch(
         next_objects=following.features(),
         next_present=following.present,
     )
+
+
+def frames(objects: ObjectSet, episode: np.ndarray, step: np.ndarray) -> ObjectSet:
+    """Return the sets (B, N, .) at `step` of `episode`; faster than indexing by two arrays."""
+    count, steps = objects.present.shape[:2]
+    index = episode * steps + step
+    # The size is spelled out, because -1 is undefined for parts without dimensions.
+    return objects.map(lambda a: a.reshape(count * steps, *a.shape[2:]).take(index, axis=0))
 
 
 def relabel(
@@ -138,7 +146,7 @@ def future_goals(
     rank = np.floor(rng.random(len(step)) * count).astype(np.int64)
     chosen = (candidate.cumsum(1) > rank[:, None]).argmax(1)
     index = found.index[np.arange(len(step)), chosen]
-    later = objects[episode, chosen].goals()
+    later = frames(objects, episode, chosen).goals()
     return ObjectGoal(*(take_object(array, index) for _, array in later.arrays())), count > 0
 
 
@@ -160,7 +168,8 @@ def future_goals_of_moved(
     """
     last = objects.present.shape[1] - 1
     first = np.minimum(step + (1 if config.future_includes_next else 2), last)
-    now, later = objects[episode, step], objects[episode, rng.integers(first, last + 1)]
+    now = frames(objects, episode, step)
+    later = frames(objects, episode, rng.integers(first, last + 1))
     slots = now.present.shape[1]
     spread = later.map(lambda array: np.repeat(array[:, None], slots, 1))
     found, matched = space.achieved(spread, now.what)  # for every object of now, (B, N)
