@@ -165,7 +165,7 @@ class _Network(nn.Module):
         if extra:
             pooled = torch.cat([pooled, seen.matched.expand(self.members, -1, -1)], dim=-1)
             weight = torch.cat([weight, first.weight[:, size : size + extra]], dim=1)
-        return torch.baddbmm(first.bias + bias, pooled, weight)
+        return torch.bmm(pooled, weight).add_(first.bias + bias)
 
     def forward(self, seen: Seen) -> Tensor:
         return self.mlp(self.encode(seen))
