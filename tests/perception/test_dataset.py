@@ -76,6 +76,7 @@ def test_round_trip(small, tmp_path):
     assert isinstance(loaded.images, np.memmap)
     for name in ("images", "actions"):
         assert np.array_equal(getattr(loaded, name), getattr(small, name))
+    assert loaded.privileged is not None
     assert np.array_equal(loaded.privileged.objects, small.privileged.objects)
     assert (loaded.env, loaded.seed, loaded.steps) == (ENV, 7, 4)
     assert load_sequences(folder).privileged is None

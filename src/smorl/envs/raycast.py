@@ -155,16 +155,29 @@ def draw(
     frames: NDArray[np.uint8],
 ) -> None:
     """Draw the moving geoms of each state over frames (K, rays, 3) holding the background."""
+    for block, pixels, hit in _blocks(scene, scratch, qpos):
+        rgb = palette[block][pixels[hit] // scene.count, scratch.geom[hit]]
+        frames[block].reshape(-1, 3)[pixels[hit]] = shade(rgb, scratch.normal[hit], scene.axes[2])
+
+
+def identify(scene: CachedScene, scratch: Scratch, qpos: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return which moving geom each pixel of each state shows, (K, rays); -1 where none."""
+    geoms = np.full((len(qpos), scene.count), -1, dtype=np.int32)
+    for block, pixels, hit in _blocks(scene, scratch, qpos):
+        geoms[block].reshape(-1)[pixels[hit]] = scratch.geom[hit]
+    return geoms
+
+
+def _blocks(
+    scene: CachedScene, scratch: Scratch, qpos: NDArray[np.float64]
+) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.intp]]]:
+    """Cast states into the scratch: yield each block, its pixels (row * rays + ray), the hits."""
     for start in range(0, len(qpos), scratch.rows):
         block = slice(start, start + scratch.rows)
-        boxes = _place(scene, scratch, qpos[block])
-        pixels = _cast_moving(scene, scratch, qpos[block], boxes)
-        cast = len(pixels)
-        geom, distance = scratch.geom[:cast], scratch.distance[:cast]
-        row, ray = np.divmod(pixels, scene.count)
-        hit = np.flatnonzero((geom >= 0) & (distance < scene.depth[ray]))
-        rgb = palette[block][row[hit], geom[hit]]
-        frames[block].reshape(-1, 3)[pixels[hit]] = shade(rgb, scratch.normal[hit], scene.axes[2])
+        pixels = _cast_moving(scene, scratch, qpos[block], _place(scene, scratch, qpos[block]))
+        geom, distance = scratch.geom[: len(pixels)], scratch.distance[: len(pixels)]
+        hit = np.flatnonzero((geom >= 0) & (distance < scene.depth[pixels % scene.count]))
+        yield block, pixels, hit
 
 
 def _place(scene: CachedScene, scratch: Scratch, qpos: NDArray[np.float64]) -> NDArray[np.intp]:

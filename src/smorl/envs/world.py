@@ -17,6 +17,7 @@ from smorl.envs.tasks import Task, make_task
 if TYPE_CHECKING:
     from smorl.envs.cameras import Camera
     from smorl.envs.rendering import RayRenderer
+    from smorl.envs.segmentation import Segmentation, Segmenter
 
 Arrays = dict[str, np.ndarray]
 
@@ -62,6 +63,7 @@ class World:
         self.diverged = np.zeros(self.num, dtype=bool)
         self._drawn_model = None
         self._renderers: dict[tuple[int, int], RayRenderer] = {}
+        self._segmenter: Segmenter | None = None
         if self.visual:
             self._goal_pixels = np.zeros((self.num, *self._space().shape), np.uint8)
             self._renderer(self.image_size, self.image_size)
@@ -173,6 +175,18 @@ class World:
         qpos = self.simulation.qpos[chosen]
         return self._renderer(height, width).render(qpos, self.puck_rgb[chosen])
 
+    def segment(self) -> "Segmentation":
+        """Say which pixels of every table's picture show the arm and how much of each puck.
+
+        Privileged: for the evaluation of perception, never part of an observation.
+        """
+        if self._segmenter is None:
+            from smorl.envs.segmentation import Segmenter
+
+            size = self.image_size
+            self._segmenter = Segmenter(self._drawn(), self.camera, size, size)
+        return self._segmenter.segment(self.simulation.qpos)
+
     def _update_goal_pixels(self, rows: np.ndarray) -> None:
         """Draw the goal state of `rows`: hand and pucks put into it, without touching physics."""
         if not (self.visual and self.goal_images):
@@ -185,13 +199,17 @@ class World:
         if (height, width) not in self._renderers:
             from smorl.envs.rendering import RayRenderer
 
-            if self._drawn_model is None:
-                self._drawn_model = build_scene(self.task.num_objects, self.simulation.physics)
             threads = min(self.simulation.threads, self.num)
             self._renderers[height, width] = RayRenderer(
-                self._drawn_model, self.camera, height, width, threads=threads
+                self._drawn(), self.camera, height, width, threads=threads
             )
         return self._renderers[height, width]
+
+    def _drawn(self) -> Any:
+        """Return the model with the shapes that are drawn, compiled once."""
+        if self._drawn_model is None:
+            self._drawn_model = build_scene(self.task.num_objects, self.simulation.physics)
+        return self._drawn_model
 
 
 def _observation(achieved: np.ndarray, desired: np.ndarray) -> Arrays:
