@@ -1,0 +1,71 @@
+"""How near two appearances must be to count as one object: the matching threshold from data.
+
+Distances are Euclidean in the space of `what`, as in matching (Eq. 7). Nothing here needs the
+simulator: the tracker's own IDs say which appearances belong together.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smorl.errors import InvalidInput
+
+Distances = NDArray[np.float64]
+
+
+def self_supervised_pairs(what: np.ndarray, ids: np.ndarray) -> tuple[Distances, Distances]:
+    """Return the distances between appearances of the same and of different objects.
+
+    what (E, T, N, W) and tracker IDs (E, T, N), negative where a slot is empty or must not count
+    (hidden objects only remember their appearance). Same: an ID's appearance in its first frame of
+    the episode and in each later frame. Different: any two objects of one frame.
+    """
+    what, ids = np.asarray(what, np.float64), np.asarray(ids)
+    episode, _, _ = used = np.nonzero(ids >= 0)
+    keys = np.stack([episode, ids[used]], axis=1)
+    # Slots come in the order of time, so the first of its kind is the first in time.
+    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    group = group.reshape(-1)
+    looks = what[used]
+    later = np.arange(len(looks)) != first[group]
+    same = np.linalg.norm(looks - looks[first[group]], axis=-1)[later]
+    one, other = np.triu_indices(ids.shape[2], k=1)
+    both = (ids[..., one] >= 0) & (ids[..., other] >= 0)
+    between = np.linalg.norm(what[..., one, :] - what[..., other, :], axis=-1)
+    return same, between[both]
+
+
+def match_rates(same: Distances, different: Distances, threshold: float) -> tuple[float, float]:
+    """Return the share of `same` and of `different` distances below the threshold.
+
+    The first is the match rate and should be 1, the second the false-match rate and should be 0.
+    """
+    return _share(same, threshold), _share(different, threshold)
+
+
+def choose_threshold(same: Distances, different: Distances) -> float:
+    """Return the threshold with the smallest sum of miss rate and false-match rate.
+
+    Between two clearly separated kinds every threshold is best: the middle of the widest such gap
+    is taken, so that small changes of appearance on either side do no harm.
+    """
+    same, different = np.sort(np.ravel(same)), np.sort(np.ravel(different))
+    if not len(same) or not len(different):
+        raise InvalidInput(
+            f"{len(same)} distances of the same and {len(different)} of different objects; the "
+            "threshold needs at least one of each, so use data in which objects are tracked."
+        )
+    edges = np.unique(np.concatenate([[0.0], same, different]))
+    # A last edge above all distances stands for "everything matches".
+    edges = np.append(edges, 1.5 * edges[-1] + 1e-6)
+    middle = (edges[1:] + edges[:-1]) / 2
+    missed = 1 - np.searchsorted(same, middle) / len(same)
+    mistaken = np.searchsorted(different, middle) / len(different)
+    cost = missed + mistaken
+    best = np.flatnonzero(cost <= cost.min() + 1e-12)
+    width = np.diff(edges)[best]
+    return float(middle[best[width.argmax()]])
+
+
+def _share(distances: Distances, threshold: float) -> float:
+    distances = np.asarray(distances)
+    return float((distances < threshold).mean()) if distances.size else 0.0
