@@ -102,11 +102,14 @@ def make_visual_envs(env_id: str, num_envs: int, threads: int) -> gym.vector.Vec
 
 
 def episode_plan(
-    seed: int, episode: int, steps: int, attempt: int = 0
+    seed: int, episode: int, steps: int, attempt: int = 0, purpose: str = "episode"
 ) -> tuple[int, NDArray[np.float32]]:
-    """Return the env seed and the random actions (steps + 1, 2) of one episode."""
+    """Return the env seed and the random actions (steps + 1, 2) of one episode.
+
+    Episodes of different `purpose` share nothing, so that evaluation can be held out.
+    """
     suffix = f"/{attempt}" if attempt else ""
-    rng = stream(seed, f"perception/episode/{episode}{suffix}")
+    rng = stream(seed, f"perception/{purpose}/{episode}{suffix}")
     env_seed = int(rng.integers(2**31))
     actions = np.zeros((steps + 1, 2), np.float32)
     actions[1:] = rng.uniform(-1, 1, size=(steps, 2))
