@@ -103,7 +103,7 @@ class Seer:
             picture=observation / 255,
             ids=np.array([[0]]),
             age=np.array([[0]]),
-            new=np.array([[seen == 1]]),
+            new=np.array([[False]]),
         )
         return carry, objects
 

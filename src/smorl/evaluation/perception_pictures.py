@@ -76,7 +76,18 @@ def trace(
             frames.append({name: np.array(value[0]) for name, value in frame.items()})
     finally:
         envs.close()
-    return Trace(**{name: np.stack([frame[name] for frame in frames]) for name in frames[0]})
+    arrays = {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
+    # A tracker that looks at the first frame several times calls nothing in it new any more.
+    arrays["new"] |= _first_seen(arrays["ids"])
+    return Trace(**arrays)
+
+
+def _first_seen(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which IDs (T, N) are in none of the earlier frames."""
+    first = np.zeros(ids.shape, bool)
+    _, index = np.unique(ids, return_index=True)
+    first.reshape(-1)[index] = True
+    return first & (ids >= 0)
 
 
 def panel(episode: Trace, every: int = 2, zoom: int = 3, columns: int | None = None) -> Picture:
