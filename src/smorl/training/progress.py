@@ -4,6 +4,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO, Self
 
 from rich.console import Console
@@ -13,11 +14,22 @@ from rich.progress import Progress as RichProgress
 WINDOW = 60.0  # Seconds over which speeds are averaged, so that an evaluation does not jolt them.
 
 
+@dataclass(frozen=True)
+class Words:
+    """What the numbers of a progress line are called."""
+
+    step: str = "step"
+    steps: str = "env steps"
+    updates: str = "updates"
+    value: str = "distance {:.3f} m"
+
+
 class Progress:
     """Shows how far a run is; use as a context manager.
 
     On a terminal: a bar with env steps/s, updates/s, the current distance (metres) and ETA.
     Elsewhere: one plain line every `every` seconds and one at the end. Nothing when `quiet`.
+    `words` names other things to count.
     """
 
     def __init__(
@@ -27,7 +39,9 @@ class Progress:
         stream: IO[str] | None = None,
         every: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
+        words: Words | None = None,
     ) -> None:
+        self._words = words or Words()
         self._total, self._quiet, self._every, self._clock = total, quiet, every, clock
         self._stream = sys.stderr if stream is None else stream
         self._seen: deque[tuple[float, int, int]] = deque()
@@ -62,15 +76,18 @@ class Progress:
     def describe(self) -> str:
         """Return the state as one line."""
         (start, first, first_updates), (now, step, updates) = self._seen[0], self._seen[-1]
-        parts = [f"step {step}/{self._total}"]
+        words = self._words
+        parts = [f"{words.step} {step}/{self._total}"]
         if self._bar is None:
             parts[0] += f" ({100 * step / max(1, self._total):.0f} %)"
         if now > start and step > first:
             speed = (step - first) / (now - start)
-            parts += [f"{speed:.0f} env steps/s"]
-            parts += [f"{(updates - first_updates) / (now - start):.0f} updates/s"]
+            parts += [
+                f"{speed:.0f} {words.steps}/s" if speed >= 5 else f"{speed:.1f} {words.steps}/s"
+            ]
+            parts += [f"{(updates - first_updates) / (now - start):.0f} {words.updates}/s"]
         if self._distance is not None:
-            parts += [f"distance {self._distance:.3f} m"]
+            parts += [words.value.format(self._distance)]
         if now > start and step > first:
             parts += [f"ETA {duration((self._total - step) * (now - start) / (step - first))}"]
         return ", ".join(parts)
