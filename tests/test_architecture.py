@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "goals": {"errors", "seeding", "types"},
     "replay": {"errors", "seeding", "types", "goals"},
     "agents": {"errors", "seeding", "types", "goals", "replay"},
-    "perception": {"errors", "seeding", "types", "envs"},
+    "shipped": {"errors"},
+    "perception": {"errors", "config", "seeding", "types", "envs", "shipped"},
     "evaluation": {
         "errors", "seeding", "types", "envs", "goals", "replay", "agents", "perception",
     },
