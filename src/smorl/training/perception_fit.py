@@ -1,0 +1,128 @@
+"""What matching and goals need besides the model, fitted to encodings of the training data.
+
+Appearance statistics, the matching threshold and the prior p(where | what) (Alg. 2, line 3). All
+of it is self-supervised: nothing here knows where the simulator put anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smorl.goals.appearance import choose_threshold, match_rates, self_supervised_pairs
+from smorl.goals.priors import FittedPrior, Prior, UniformPrior, cluster_appearances
+from smorl.perception.dataset import Sequences
+from smorl.perception.scalor.tracker import ScalorTracker
+from smorl.perception.scalor.weights import PerceptionWeights, rounded
+from smorl.training.perception_settings import PerceptionConfig
+from smorl.training.perception_state import PerceptionState
+
+ENCODED_EPISODES, ENCODED_FRAMES = 40, 61
+CLUSTERS = range(2, 9)
+_FEWEST = 50  # detections below which there is nothing to fit
+
+
+@dataclass(frozen=True)
+class Encodings:
+    """Tracked sequences: what (E, T, N, W), position (E, T, N, 2), ids (E, T, N), -1 if unseen."""
+
+    what: np.ndarray
+    position: np.ndarray
+    ids: np.ndarray
+
+    @property
+    def seen(self) -> np.ndarray:
+        """Which slots hold an object that was seen in that very frame."""
+        return self.ids >= 0
+
+
+def fit_weights(
+    config: PerceptionConfig, state: PerceptionState, data: Sequences, command: str
+) -> PerceptionWeights:
+    """Return all a trained perception consists of, for the model as it will be stored."""
+    model = rounded(state.model)
+    encodings = encode(ScalorTracker(model), data)
+    mean, scale = appearance_scale(encodings.what[encodings.seen])
+    normalised = ((encodings.what - mean) / scale).astype(np.float32)
+    threshold, match = fit_threshold(normalised, encodings.ids)
+    prior = fit_prior(normalised[encodings.seen], encodings.position[encodings.seen], config.seed)
+    return PerceptionWeights(
+        config=config.scalor,
+        model=model,
+        what_mean=mean,
+        what_scale=scale,
+        prior=prior.to_arrays(),
+        threshold=threshold,
+        meta={
+            "env": config.env,
+            "seed": config.seed,
+            "attempt": state.attempt,
+            "iterations": state.iteration,
+            "command": command,
+            "match": match,
+        },
+    )
+
+
+def encode(tracker: ScalorTracker, data: Sequences) -> Encodings:
+    """Track a few thousand frames spread over the data."""
+    images, actions = spread_sequences(data, ENCODED_EPISODES, ENCODED_FRAMES)
+    carry = tracker.init(len(images))
+    found: list[tuple[np.ndarray, ...]] = []
+    for t in range(images.shape[1]):
+        carry, objects = tracker.step(carry, images[:, t], actions[:, t])
+        seen = np.asarray(objects.present) & (np.asarray(carry.age) == 0)
+        found.append((objects.what, objects.position, np.where(seen, carry.ids, -1)))
+    what, position, ids = (np.stack(arrays, 1) for arrays in zip(*found, strict=True))
+    return Encodings(what, position, ids)
+
+
+def appearance_scale(what: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and scale (W,) that normalise appearances (M, W).
+
+    One scale for all dimensions, the total standard deviation: then the mean squared distance of
+    two detections is 2, as that of two one-hot codes, whatever the model; and dimensions that
+    carry nothing are not blown up to noise.
+    """
+    mean = what.mean(0) if len(what) else np.zeros(what.shape[-1])
+    spread = float(np.sqrt(what.var(0).sum())) if len(what) > 1 else 1.0
+    scale = np.full(what.shape[-1], spread if spread > 1e-6 else 1.0)
+    return mean.astype(np.float32), scale.astype(np.float32)
+
+
+def fit_threshold(what: np.ndarray, ids: np.ndarray) -> tuple[float, dict[str, float]]:
+    """Choose the matching threshold; report match and false-match rates on the same pairs."""
+    same, different = self_supervised_pairs(what, ids)
+    if not len(same) or not len(different):
+        return 0.5, {"pairs": 0}
+    threshold = choose_threshold(same, different)
+    matched, mistaken = match_rates(same, different, threshold)
+    return threshold, {"pairs": len(same), "match_rate": matched, "false_match_rate": mistaken}
+
+
+def fit_prior(what: np.ndarray, position: np.ndarray, seed: int) -> Prior:
+    """Fit p(where | what), the number of clusters chosen by their silhouette."""
+    if len(what) < _FEWEST:
+        return UniformPrior(-np.ones(2, np.float32), np.ones(2, np.float32))
+    return FittedPrior.fit(what, position, count_clusters(what, seed), seed)
+
+
+def count_clusters(what: np.ndarray, seed: int, most: int = 1500) -> int:
+    """Return the number of clusters whose mean silhouette is largest."""
+    from sklearn.metrics import silhouette_score
+
+    rng = np.random.default_rng(seed)
+    what = what[rng.permutation(len(what))[:most]]
+    scores = {}
+    for clusters in CLUSTERS:
+        if clusters < len(np.unique(what, axis=0)):
+            _, labels = cluster_appearances(what, clusters, seed)
+            scores[clusters] = float(silhouette_score(what, labels))
+    return max(scores, key=lambda clusters: scores[clusters]) if scores else 1
+
+
+def spread_sequences(data: Sequences, episodes: int, frames: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first frames of episodes spread over the data: images and actions."""
+    chosen = np.unique(np.linspace(0, data.episodes - 1, min(episodes, data.episodes)).astype(int))
+    return data.images[chosen, :frames], data.actions[chosen, :frames]

@@ -1,0 +1,89 @@
+"""Parts of perception training that need neither simulator nor model, and restarts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from smorl.errors import InvalidInput
+from smorl.goals.priors import FittedPrior, UniformPrior
+from smorl.presets.perception import debug
+from smorl.training.perception_fit import (
+    appearance_scale,
+    count_clusters,
+    fit_prior,
+    fit_threshold,
+)
+from smorl.training.perception_settings import OptimiseConfig, PerceptionConfig, learning_rate
+
+
+@pytest.mark.parametrize("decay", ["linear", "cosine"])
+def test_the_learning_rate_rises_and_falls(decay):
+    config = OptimiseConfig(iterations=100, lr=1.0, lr_final=0.1, warmup=10, decay=decay)
+    rates = [learning_rate(config, i) for i in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[9] == rates[10] == 1.0
+    assert rates[-1] == pytest.approx(0.1)
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert learning_rate(replace(config, lr_final=1.0), 70) == 1.0
+
+
+def test_settings_out_of_range_are_named():
+    with pytest.raises(InvalidInput, match=r"optimise.length = 500"):
+        PerceptionConfig(optimise=OptimiseConfig(length=500))
+    with pytest.raises(InvalidInput, match=r"restarts = -1"):
+        replace(debug(), restarts=-1)
+
+
+def clusters(centres, spread=0.05, count=300):
+    """Appearances around centres, and which centre each belongs to."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(len(centres), size=count)
+    return np.asarray(centres, float)[label] + spread * rng.normal(size=(count, 2)), label
+
+
+def test_normalised_appearances_are_as_far_apart_as_one_hot_codes():
+    what, _ = clusters([[0, 0], [40, 0], [0, 40]])
+    mean, scale = appearance_scale(what)
+    normalised = (what - mean) / scale
+    distance = np.square(normalised[:, None] - normalised[None]).sum(-1)
+    assert distance.mean() == pytest.approx(2, rel=1e-4)
+    assert np.abs(normalised.mean(0)).max() < 1e-5
+
+
+def test_nothing_detected_still_gives_a_scale_and_a_prior():
+    mean, scale = appearance_scale(np.zeros((0, 3)))
+    assert mean.tolist() == [0, 0, 0]
+    assert scale.tolist() == [1, 1, 1]
+    assert isinstance(fit_prior(np.zeros((0, 3)), np.zeros((0, 2)), 0), UniformPrior)
+    threshold, match = fit_threshold(np.zeros((2, 3, 4, 3)), np.full((2, 3, 4), -1))
+    assert threshold > 0
+    assert match == {"pairs": 0}
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_the_number_of_clusters_comes_from_the_data(number):
+    angles = np.linspace(0, 2 * np.pi, number, endpoint=False)
+    what, _ = clusters(np.stack([np.cos(angles), np.sin(angles)], 1))
+    assert count_clusters(what, seed=0) == number
+
+
+def test_the_prior_knows_where_each_appearance_was():
+    what, label = clusters([[0, 0], [1, 0]])
+    position = np.where(label[:, None] == 0, -0.5, 0.5) + np.zeros((len(label), 2))
+    position = position + 0.01 * np.random.default_rng(1).normal(size=position.shape)
+    prior = fit_prior(what, position, seed=0)
+    assert isinstance(prior, FittedPrior)
+    rng = np.random.default_rng(2)
+    assert np.all(prior.sample(np.array([[0.0, 0.0]] * 20), rng) < 0)
+    assert np.all(prior.sample(np.array([[1.0, 0.0]] * 20), rng) > 0)
+
+
+def test_the_threshold_separates_objects():
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    what = centres + 0.02 * rng.normal(size=(4, 6, 3, 2))
+    ids = np.broadcast_to(np.arange(3), (4, 6, 3))
+    threshold, match = fit_threshold(what, ids)
+    assert 0.1 < threshold < 0.9
+    assert (match["match_rate"], match["false_match_rate"]) == (1, 0)
