@@ -1,0 +1,64 @@
+"""`smorl perception evaluate RUN`: compare detections with the simulator."""
+
+import argparse
+import json
+import sys
+
+from smorl.errors import InvalidInput
+
+
+def main(argv: list[str]) -> int:
+    """Evaluate a run or shipped weights and print the numbers."""
+    args = _parser().parse_args(argv)
+    for name in ("episodes", "threads"):
+        if getattr(args, name) < 1:
+            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
+    # Imported here so that `--help` answers at once.
+    import torch
+
+    from smorl.evaluation.perception import evaluate_perception
+    from smorl.perception.scalor.weights import load_perception
+    from smorl.training.perception_settings import HeldOutConfig
+
+    weights = load_perception(args.run)
+    torch.set_num_threads(args.threads)
+    env = args.env or weights.env
+    seed = HeldOutConfig().seed if args.seed is None else args.seed
+    report = evaluate_perception(
+        weights.tracker(),
+        env,
+        episodes=args.episodes,
+        seed=seed,
+        threads=args.threads,
+        threshold=weights.threshold,
+    )
+    summary = {"run": str(args.run), **report.numbers}
+    sys.stdout.write(json.dumps(summary) + "\n" if args.json else _table(summary))
+    return 0
+
+
+def _table(summary: dict) -> str:
+    width = max(map(len, summary))
+    lines = (
+        f"{k:<{width}}  {v:.4f}" if isinstance(v, float) else f"{k:<{width}}  {v}"
+        for k, v in summary.items()
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="smorl perception evaluate",
+        description="Track held-out random-policy episodes and compare with the simulator. f1, "
+        "precision and recall are of visible pucks (a detection within 4 pixels of the projected "
+        "centre); median_error_px is in pixels; identity_accuracy is the share of detections whose "
+        "appearance is nearest to their own puck's of the first frame; arm_detected the share of "
+        "frames with a visible arm in which it is found. The same --seed is the same episodes.",
+    )
+    parser.add_argument("run", help="a run folder, a weights file, or e.g. shipped:scalor-2")
+    parser.add_argument("--episodes", type=int, default=50, help="how many (default 50)")
+    parser.add_argument("--seed", type=int, help="of the episodes (default 1000000)")
+    parser.add_argument("--env", help="another environment, e.g. smorl/VisualRearrange1-v0")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default 2)")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    return parser

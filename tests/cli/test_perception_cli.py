@@ -1,0 +1,333 @@
+"""`smorl perception` end to end on the debug preset, killed and resumed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from smorl.cli import main
+from smorl.perception.scalor.weights import load_perception
+from smorl.training.checkpoint import load_latest
+
+ENV = "smorl/VisualRearrange1-v0"
+
+
+def train(out, *extra):
+    return main(["perception", "train", "debug-scalor", "--out", str(out), "--quiet", *extra])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished debug run."""
+    out = tmp_path_factory.mktemp("run") / "debug"
+    assert train(out) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A collected data set."""
+    out = tmp_path_factory.mktemp("data") / "sequences"
+    command = ["perception", "collect", ENV, "--episodes", "3", "--steps", "8", "--seed", "5"]
+    assert main([*command, "--out", str(out), "--quiet"]) == 0
+    return out
+
+
+def test_a_run_makes_gradient_steps_and_describes_itself(finished):
+    names = {"config.json", "versions.json", "metrics.jsonl", "evaluations.csv", "result.json"}
+    assert names | {"weights.safetensors"} <= {path.name for path in finished.iterdir()}
+    rows = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iteration"] for row in rows] == [2, 4, 5, 6, 8]
+    assert all(np.isfinite(row["loss"]) and row["gradient"] > 0 for row in rows)
+    checkpoint = load_latest(finished / "checkpoints")
+    moments = [t for name, t in checkpoint.tensors.items() if name.endswith("exp_avg_sq")]
+    assert moments
+    assert any(t.abs().sum() > 0 for t in moments)
+    table = (finished / "evaluations.csv").read_text().splitlines()
+    assert table[0].startswith("attempt,iteration,objects")
+    assert [row.split(",")[1] for row in table[1:]] == ["2", "5", "8"]
+
+
+def test_the_data_is_removed_at_the_end_unless_it_is_wanted(finished, tmp_path):
+    assert not (finished / "data").exists()
+    assert train(tmp_path / "run", "--keep-data") == 0
+    assert (tmp_path / "run" / "data" / "sequences" / "images.npy").exists()
+
+
+def test_the_result_says_what_was_done(finished):
+    result = json.loads((finished / "result.json").read_text())
+    assert {"f1", "precision", "recall", "median_error_px", "identity_accuracy"} <= set(result)
+    assert result["iterations"] == 8
+    assert result["attempt"] == 0
+    assert {"collect", "train", "fit", "evaluate"} == set(result["stages"])
+    assert result["healthy"] is False
+    assert "Likely remedy" in result["attempts"][0]["findings"][0]
+
+
+def test_the_weights_say_how_they_were_made(finished):
+    weights = load_perception(finished)
+    assert weights.env == ENV
+    assert weights.meta["command"].startswith("smorl perception train debug-scalor")
+    images = np.zeros((2, 64, 64, 3), np.uint8)
+    assert weights.tracker().encode_goal(images).what.shape[-1] == 3
+
+
+def test_a_finished_run_is_not_run_again(finished, capsys):
+    before = (finished / "metrics.jsonl").read_bytes()
+    assert train(finished) == 0
+    assert "is finished" in capsys.readouterr().err
+    assert (finished / "metrics.jsonl").read_bytes() == before
+
+
+def test_other_settings_for_the_same_run_are_refused(finished, capsys):
+    assert train(finished, "--optimise.lr", "0.5") == 2
+    assert "optimise.lr: run has" in capsys.readouterr().err
+
+
+def test_evaluate_prints_json(finished, capsys):
+    command = ["perception", "evaluate", str(finished), "--episodes", "2", "--seed", "7", "--json"]
+    assert main(command) == 0
+    first = json.loads(capsys.readouterr().out)
+    wanted = {"f1", "precision", "recall", "median_error_px", "identity_accuracy", "arm_detected"}
+    assert wanted <= set(first)
+    assert (first["episodes"], first["seed"], first["env"]) == (2, 7, ENV)
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out) == first
+    assert main([*command, "--env", "smorl/VisualRearrange3-v0"]) == 0
+    assert json.loads(capsys.readouterr().out)["env"] == "smorl/VisualRearrange3-v0"
+
+
+def test_evaluate_repeats_the_result_of_the_run(finished, capsys):
+    result = json.loads((finished / "result.json").read_text())
+    command = ["perception", "evaluate", str(finished), "--episodes", "2", "--json"]
+    assert main([*command, "--threads", "1"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert {k: v for k, v in again.items() if k in result} == {
+        k: v for k, v in result.items() if k in again
+    }
+
+
+def test_show_draws(finished, tmp_path):
+    picture, film = tmp_path / "picture.png", tmp_path / "film.gif"
+    command = ["perception", "show", str(finished), "--steps", "3", "--zoom", "1"]
+    assert main([*command, "--out", str(picture), "--video", str(film)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert film.stat().st_size > 500
+
+
+def test_collected_data_can_be_given(data, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert train(out, "--data", str(data)) == 0
+    config = json.loads((out / "config.json").read_text())
+    assert (config["data"]["episodes"], config["data"]["steps"]) == (3, 8)
+    assert (data / "images.npy").exists(), "data that was given is not ours to remove"
+    assert not (out / "data").exists()
+    capsys.readouterr()
+    args = ["--data", str(data), "--env", "smorl/VisualRearrange2-v0"]
+    assert train(tmp_path / "other", *args) == 2
+    assert "was collected in smorl/VisualRearrange1-v0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["trian"], "Did you mean 'train'"),
+        (["train"], "name a preset first"),
+        (["train", "scaler-2"], "Did you mean 'scalor-2'"),
+        (["train", "debug-scalor", "--optimise.lrr", "1"], "Did you mean 'optimise.lr'"),
+        (["train", "debug-scalor", "--optimise.lr", "-1"], "optimise.lr = -1.0"),
+        (["train", "debug-scalor", "--optimise.lr"], "needs a value"),
+        (["train", "debug-scalor", "--env", "smorl/Rearrange2-v0"], "shows no pictures"),
+        (["train", "debug-scalor", "--data", "nowhere"], "nowhere"),
+        (["collect", "smorl/Rearange2-v0", "--out", "x"], "unknown environment"),
+        (["collect", ENV, "--episodes", "0", "--out", "x"], "--episodes 0"),
+        (["evaluate", "nowhere"], "is not a run"),
+        (["evaluate", "shipped:nothing"], "come with the package"),
+        (["evaluate", "shipped:nothing", "--episodes", "0"], "--episodes 0"),
+        (["show", "nowhere", "--out", "a.png"], "is not a run"),
+        (["show", "nowhere"], "nothing to write"),
+        (["show", "nowhere", "--out", "a.jpg"], ".png"),
+    ],
+)
+def test_mistakes_get_one_clear_sentence(args, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["perception", *args]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_help_teaches(capsys):
+    assert main(["perception"]) == 0
+    assert "smorl perception train scalor-2" in capsys.readouterr().out
+    assert main(["perception", "train", "--help"]) == 0
+    assert "paper-scalor-2" in capsys.readouterr().out
+    assert main(["perception", "train", "debug-scalor", "--help"]) == 0
+    assert "--optimise.iterations 8" in capsys.readouterr().out
+
+
+LONGER = ("--checkpoint_minutes", "0", "--optimise.iterations", "12")
+
+
+def run_and_signal(out, checkpoints: int, how: int) -> int:
+    """Start a run in a process of its own and signal it after some checkpoints."""
+    command = [sys.executable, "-m", "smorl", "perception", "train", "debug-scalor", "--quiet"]
+    process = subprocess.Popen(
+        [*command, "--out", str(out), *LONGER],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    seen: set[str] = set()
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if (out / "checkpoints").is_dir():
+            seen |= {p.name for p in (out / "checkpoints").iterdir() if p.name.isdigit()}
+        if len(seen) >= checkpoints:
+            process.send_signal(how)
+            break
+        time.sleep(0.002)
+    process.communicate(timeout=60)
+    return process.returncode
+
+
+def assert_same_run(a, b):
+    for name in ("metrics.jsonl", "evaluations.csv"):
+        assert (a / name).read_bytes() == (b / name).read_bytes(), name
+    one, two = (load_latest(path / "checkpoints") for path in (a, b))
+    assert one.tensors.keys() == two.tensors.keys()
+    assert all(one.tensors[k].equal(two.tensors[k]) for k in one.tensors)
+    one, two = load_perception(a), load_perception(b)
+    for name, tensor in one.model.state_dict().items():
+        assert tensor.equal(two.model.state_dict()[name]), name
+    assert one.threshold == two.threshold
+    results = [json.loads((path / "result.json").read_text()) for path in (a, b)]
+    for result in results:
+        del result["seconds"], result["stages"]
+    assert results[0] == results[1]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run that the interrupted ones must equal."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    assert train(out, *LONGER) == 0
+    return out
+
+
+@pytest.mark.parametrize(
+    ("after", "how"),
+    [
+        (3, signal.SIGKILL),
+        (2, signal.SIGINT),
+        pytest.param(5, signal.SIGKILL, marks=pytest.mark.slow),
+        pytest.param(4, signal.SIGTERM, marks=pytest.mark.slow),
+    ],
+)
+def test_killed_and_resumed_equals_uninterrupted(after, how, whole, tmp_path):
+    code = run_and_signal(tmp_path / "cut", after, how)
+    assert code in ((-signal.SIGKILL,) if how == signal.SIGKILL else (130,))
+    assert not (tmp_path / "cut" / "result.json").exists()
+    assert train(tmp_path / "cut", *LONGER) == 0
+    assert_same_run(whole, tmp_path / "cut")
+
+
+def test_killed_while_collecting_starts_again(whole, tmp_path):
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    for name in ("config.json", "versions.json"):
+        (cut / name).write_bytes((whole / name).read_bytes())
+    (cut / "metrics.jsonl").write_text('{"half a row')
+    (cut / "data" / ".tmp-sequences-123").mkdir(parents=True)
+    (cut / "data" / ".tmp-sequences-123" / "images.npy").write_bytes(b"half")
+    assert train(cut, *LONGER) == 0
+    assert_same_run(whole, cut)
+
+
+def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(whole, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert train(out, *LONGER) == 0
+    (out / "result.json").unlink()
+    newest = sorted((out / "checkpoints").iterdir())[-1]
+    data = bytearray((newest / "tensors.safetensors").read_bytes())
+    data[-3] ^= 0xFF
+    (newest / "tensors.safetensors").write_bytes(data)
+    capsys.readouterr()
+    command = ["perception", "train", "debug-scalor", "--out", str(out), *LONGER]
+    assert main(command) == 0
+    error = capsys.readouterr().err
+    assert newest.name in error
+    assert "tensors.safetensors" in error
+    assert "resumed at iteration 11" in error
+    assert_same_run(whole, out)
+
+
+def test_resuming_with_other_data_is_refused(tmp_path, capsys):
+    out, folders = tmp_path / "run", []
+    for seed in ("1", "2"):
+        folders.append(str(tmp_path / seed))
+        command = ["perception", "collect", ENV, "--episodes", "3", "--steps", "8"]
+        assert main([*command, "--seed", seed, "--out", folders[-1], "--quiet"]) == 0
+    assert train(out, "--data", folders[0]) == 0
+    (out / "result.json").unlink()
+    capsys.readouterr()
+    assert train(out, "--data", folders[1]) == 2
+    assert "was started with other data" in capsys.readouterr().err
+
+
+def test_a_model_that_finds_nothing_is_restarted(tmp_path, capsys):
+    out = tmp_path / "run"
+    # A presence that starts, and stays, at "absent": the background takes everything.
+    args = ["--scalor.presence_bias", "-5", "--optimise.lr", "1e-6", "--restarts", "2"]
+    assert main(["perception", "train", "debug-scalor", "--out", str(out), *args]) == 0
+    error = capsys.readouterr().err
+    assert error.count("Training starts again with another seed") == 2
+    result = json.loads((out / "result.json").read_text())
+    assert result["attempt"] == 2
+    assert [entry["iteration"] for entry in result["attempts"]] == [2, 2, 8]
+    assert not result["healthy"]
+    losses = {
+        row["attempt"]: row["loss"]
+        for row in map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
+        if row["iteration"] == 2
+    }
+    assert len(set(losses.values())) == 3, "every attempt starts from other weights"
+
+
+def poison(monkeypatch, times: int):
+    """Make the ELBO NaN once per attempt, in the first `times` attempts."""
+    from smorl.perception.scalor.model import Scalor
+
+    original, models = Scalor.elbo, []
+
+    def poisoned(self, *args):
+        terms = original(self, *args)
+        if not any(self is model for model in models):
+            models.append(self)
+        spoilt = len(models) <= times
+        return {**terms, "loss": terms["loss"] * float("nan")} if spoilt else terms
+
+    monkeypatch.setattr(Scalor, "elbo", poisoned)
+
+
+def test_nan_restarts_and_then_stops_with_the_state_saved(tmp_path, capsys, monkeypatch):
+    poison(monkeypatch, times=9)
+    assert train(tmp_path / "run", "--restarts", "1") == 2
+    error = capsys.readouterr().err
+    assert "diverged at iteration 0" in error
+    assert "loss" in error
+    assert "2 attempts" in error
+    assert list((tmp_path / "run" / "diverged").iterdir())
+
+
+def test_after_nan_another_attempt_can_succeed(tmp_path, monkeypatch):
+    poison(monkeypatch, times=1)
+    assert train(tmp_path / "run", "--restarts", "1") == 0
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["attempt"] == 1
+    assert "NaN" in result["attempts"][0]["findings"][0]
