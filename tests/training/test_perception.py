@@ -14,7 +14,12 @@ from smorl.training.perception_fit import (
     fit_prior,
     fit_threshold,
 )
-from smorl.training.perception_settings import OptimiseConfig, PerceptionConfig, learning_rate
+from smorl.training.perception_settings import (
+    OptimiseConfig,
+    PerceptionConfig,
+    learning_rate,
+    window_length,
+)
 
 
 @pytest.mark.parametrize("decay", ["linear", "cosine"])
@@ -26,11 +31,21 @@ def test_the_learning_rate_rises_and_falls(decay):
     assert rates[-1] == pytest.approx(0.1)
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert learning_rate(replace(config, lr_final=1.0), 70) == 1.0
+    late = replace(config, decay_from=0.5)
+    assert learning_rate(late, 50) == 1.0
+    assert 0.1 < learning_rate(late, 75) < 1.0
+    assert learning_rate(late, 99) == pytest.approx(0.1)
+
+
+def test_windows_grow_in_equal_parts_of_training():
+    config = OptimiseConfig(iterations=9, lengths=(2, 4, 6))
+    assert [window_length(config, i) for i in range(9)] == [2, 2, 2, 4, 4, 4, 6, 6, 6]
+    assert window_length(config, 20) == 6
 
 
 def test_settings_out_of_range_are_named():
-    with pytest.raises(InvalidInput, match=r"optimise.length = 500"):
-        PerceptionConfig(optimise=OptimiseConfig(length=500))
+    with pytest.raises(InvalidInput, match=r"optimise.lengths = \(500,\)"):
+        PerceptionConfig(optimise=OptimiseConfig(lengths=(500,)))
     with pytest.raises(InvalidInput, match=r"restarts = -1"):
         replace(debug(), restarts=-1)
 

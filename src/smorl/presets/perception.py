@@ -39,7 +39,7 @@ PAPER_PROVENANCE = {
     "optimise.optimizer": "paper, Adam; the release uses RMSprop",
     "optimise.iterations": "paper, 5000; the release 5000 (1 object) and 6001 (2 objects)",
     "optimise.batch": "paper, 11",
-    "optimise.length": "release, 10 frames",
+    "optimise.lengths": "release, 10 frames",
     "optimise.lr": "paper, 1e-4, constant",
     "optimise.clip": "release, gradient norm 1.0",
     "optimise.rotations": "release, four orientations of every batch; the paper is silent",
@@ -72,10 +72,16 @@ def scalor(n: int) -> PerceptionConfig:
     slots, iterations = FAST[n]
     return PerceptionConfig(
         env=env_id(n),
-        data=SequencesConfig(episodes=100, steps=100, first_frames=0.2),
+        data=SequencesConfig(episodes=100, steps=100, first_frames=0.3),
         scalor=ScalorConfig(slots=slots),
         optimise=OptimiseConfig(
-            iterations=iterations, batch=16, length=8, lr=1e-3, lr_final=0.1, warmup=50
+            iterations=iterations,
+            batch=16,
+            lengths=(2, 4, 6),
+            lr=1e-3,
+            lr_final=0.1,
+            decay_from=0.5,
+            warmup=100,
         ),
     )
 
@@ -121,7 +127,7 @@ def paper(n: int) -> PerceptionConfig:
             optimizer="adam",
             iterations=5_000,
             batch=11,
-            length=10,
+            lengths=(10,),
             lr=1e-4,
             clip=1.0,
             rotations=True,
@@ -139,7 +145,7 @@ def debug() -> PerceptionConfig:
         log_every=2,
         data=SequencesConfig(episodes=4, steps=12, first_frames=0.5),
         scalor=replace(base.scalor, what=3, slots=3, channels=16, hidden=16, tracker=8, glimpse=8),
-        optimise=replace(base.optimise, iterations=8, batch=3, length=3, warmup=2),
+        optimise=replace(base.optimise, iterations=8, batch=3, lengths=(2, 3), warmup=2),
         evaluation=HeldOutConfig(episodes=2),
     )
 

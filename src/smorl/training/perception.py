@@ -122,8 +122,8 @@ class PerceptionTrainer:
             self._log()
         if state.iteration in self._checks:
             self._diagnose()
-        frames = state.iteration * self.config.optimise.batch * self.config.optimise.length
-        self.reporter.update(state.iteration, frames, state.recent.get("objects"))
+        state = self.state  # a diagnosis may have started the next attempt
+        self.reporter.update(state.iteration, state.frames, state.recent.get("objects"))
 
     def _log(self) -> None:
         state = self.state
@@ -204,6 +204,7 @@ class PerceptionTrainer:
             "attempt": self.state.attempt,
             "attempts": self.attempts,
             "iterations": self.state.iteration,
+            "trained_frames": self.state.frames,
             "threshold": weights.threshold,
             "match": weights.meta["match"],
             "seconds": round(sum(self._seconds.values()), 1),

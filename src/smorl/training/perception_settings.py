@@ -26,14 +26,14 @@ class OptimiseConfig:
     optimizer: Literal["adam", "rmsprop"] = "adam"
     iterations: int = 5_000
     batch: int = 11  # windows per iteration
-    length: int = 10  # frames per window
+    lengths: tuple[int, ...] = (10,)  # frames per window; ours: one for each part of training
     lr: float = 1e-4
     lr_final: float = 1.0  # ours: share of `lr` left at the end
     decay: Literal["linear", "cosine"] = "linear"
+    decay_from: float = 0.0  # share of training after which the rate falls
     warmup: int = 0  # ours: iterations in which the rate rises from 0
     clip: float = 1.0  # largest norm of the gradient
     rotations: bool = False  # Release: every batch is seen in all four orientations
-    precision: Literal["float32", "bfloat16"] = "float32"
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,10 @@ class PerceptionConfig:
             "data.first_frames": 0 <= data.first_frames <= 1,
             "optimise.iterations": o.iterations >= 1,
             "optimise.batch": o.batch >= 1,
-            "optimise.length": 1 <= o.length <= data.steps + 1,
+            "optimise.lengths": bool(o.lengths) and _within(o.lengths, 1, data.steps + 1),
             "optimise.lr": o.lr > 0,
             "optimise.lr_final": 0 <= o.lr_final <= 1,
+            "optimise.decay_from": 0 <= o.decay_from <= 1,
             "optimise.warmup": 0 <= o.warmup < o.iterations,
             "optimise.clip": o.clip > 0,
             "evaluation.episodes": self.evaluation.episodes >= 1,
@@ -86,12 +87,23 @@ class PerceptionConfig:
                 raise InvalidInput(f"{path} = {value} is out of range; choose a valid value.")
 
 
+def window_length(config: OptimiseConfig, iteration: int) -> int:
+    """Return the frames per window of an iteration; each length has an equal part of training."""
+    part = iteration * len(config.lengths) // config.iterations
+    return config.lengths[min(part, len(config.lengths) - 1)]
+
+
 def learning_rate(config: OptimiseConfig, iteration: int) -> float:
-    """Return the rate of an iteration (from 0): a linear rise, then the decay."""
+    """Return the rate of an iteration (from 0): a linear rise, constant, then the decay."""
     if iteration < config.warmup:
         return config.lr * (iteration + 1) / config.warmup
-    span = max(1, config.iterations - 1 - config.warmup)
-    share = min(1.0, (iteration - config.warmup) / span)
+    start = max(config.warmup, config.decay_from * config.iterations)
+    share = (iteration - start) / max(1.0, config.iterations - 1 - start)
+    share = min(1.0, max(0.0, share))
     if config.decay == "cosine":
         share = (1 - math.cos(math.pi * share)) / 2
     return config.lr * (1 + (config.lr_final - 1) * share)
+
+
+def _within(values: tuple[int, ...], low: int, high: int) -> bool:
+    return all(low <= value <= high for value in values)

@@ -48,6 +48,7 @@ class PerceptionState:
     noise: torch.Generator
     batches: np.random.Generator
     iteration: int = 0
+    frames: int = 0  # trained on in this attempt
     window: Window = field(default_factory=Window)
     recent: dict[str, float] = field(default_factory=dict)  # the last full window's means
 
@@ -77,6 +78,7 @@ class PerceptionState:
         state = {
             "attempt": self.attempt,
             "iteration": self.iteration,
+            "frames": self.frames,
             "window": vars(self.window),
             "recent": self.recent,
             "optimizer": optimizer,
@@ -98,6 +100,6 @@ class PerceptionState:
         load_optimizer("optimizer", state.optimizer, tensors, saved["optimizer"])
         state.noise.set_state(tensors["noise"])
         state.batches = restore_generator(saved["batches"])
-        state.iteration = saved["iteration"]
+        state.iteration, state.frames = saved["iteration"], saved["frames"]
         state.window, state.recent = Window(**saved["window"]), saved["recent"]
         return state

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from smorl.perception.dataset import Sequences, sample_batch
-from smorl.training.perception_settings import PerceptionConfig, learning_rate
+from smorl.training.perception_settings import PerceptionConfig, learning_rate, window_length
 from smorl.training.perception_state import PerceptionState, Window
 
 
@@ -21,7 +21,11 @@ def train_step(
     """
     settings, model = config.optimise, state.model
     images, actions = sample_batch(
-        data, settings.batch, settings.length, state.batches, config.data.first_frames
+        data,
+        settings.batch,
+        window_length(settings, state.iteration),
+        state.batches,
+        config.data.first_frames,
     )
     frames = torch.from_numpy(images).permute(0, 1, 4, 2, 3).float().div_(255)
     moves = torch.from_numpy(np.ascontiguousarray(actions))
@@ -32,8 +36,7 @@ def train_step(
     state.optimizer.zero_grad(set_to_none=True)
     window = Window()
     for turn in turns:
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.precision == "bfloat16"):
-            terms = model.elbo(torch.rot90(frames, turn, (3, 4)), moves, schedule, state.noise)
+        terms = model.elbo(torch.rot90(frames, turn, (3, 4)), moves, schedule, state.noise)
         (terms["loss"] / len(turns)).backward()
         window.add({name: float(value.detach()) for name, value in terms.items()})
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
@@ -42,4 +45,5 @@ def train_step(
         for group in state.optimizer.param_groups:
             group["lr"] = learning_rate(settings, state.iteration)
         state.optimizer.step()
+        state.frames += images.shape[0] * images.shape[1] * len(turns)
     return found

@@ -57,7 +57,7 @@ class Finding:
 
 NOT_FINITE = Finding(
     "Training produced NaN or infinite numbers.",
-    "a smaller --optimise.lr, a longer --optimise.warmup, or --optimise.precision float32.",
+    "a smaller --optimise.lr or a longer --optimise.warmup.",
     True,
 )
 
