@@ -18,6 +18,7 @@ GOOD = Statistics(
     phantoms=0.02,
     overlap=0.03,
     appearance=1.4,
+    distinct=0.95,
     what_kl=9.0,
     mse=0.001,
     residual=0.02,
@@ -35,10 +36,12 @@ def test_a_good_model_gets_no_finding():
         ({"covered": 0.05, "found": 0.0}, "background took everything", True),
         ({"found": 0.4}, "missed", True),
         ({"objects": 4.9, "phantoms": 0.6}, "All cells are on", True),
+        ({"objects": 2.0, "phantoms": 0.6}, "Too many cells are on", True),
         ({"objects": 4.9}, "Almost all slots", False),
         ({"overlap": 0.5}, "split", True),
         ({"what_kl": 0.01}, "collapsed", True),
         ({"appearance": 0.001}, "collapsed", True),
+        ({"distinct": 0.1}, "collapsed", True),
         ({"finite": False, "objects": 0.0}, "NaN", True),
         ({"blobs": 0.0, "found": 0.0, "covered": 0.0}, "next to nothing", False),
     ],
@@ -72,7 +75,9 @@ class Painter:
         self.age, self.layout = age, ObjectLayout(slots, 2, 2, 2, 1)
 
     def init(self, batch):
-        return SimpleNamespace(age=np.full((batch, len(self.boxes)), self.age))
+        slots = len(self.boxes)
+        ids = np.broadcast_to(np.arange(slots), (batch, slots))
+        return SimpleNamespace(age=np.full((batch, slots), self.age), ids=ids)
 
     def step(self, carry, images, actions):
         self.images = images
@@ -116,6 +121,7 @@ def test_a_tracker_that_finds_all_squares():
     assert found.phantoms == found.overlap == found.mse == 0
     assert found.residual == pytest.approx(2 * 64 / SIZE**2)
     assert found.appearance > 1
+    assert found.distinct == pytest.approx(1)
     assert found.what_kl == 3.0
 
 
@@ -137,3 +143,17 @@ def test_absent_and_hidden_slots_do_not_count():
     found = measure(Painter(boxes, age=2), images, actions, background, 3.0)
     assert (found.objects, found.covered) == (0, 0)
     assert "background took everything" in diagnose(found)[0].sentence
+
+
+def test_appearance_that_changes_within_objects_is_not_distinct():
+    class Flickering(Painter):
+        def step(self, carry, images, actions):
+            self.what = -self.what
+            return super().step(carry, images, actions)
+
+    images, actions, background = squares((8, 8), (40, 40))
+    what = np.array([[1.0, 1.0], [1.1, 1.0]])
+    tracker = Flickering([box(8, 8), box(40, 40)], what)
+    found = measure(tracker, images, actions, background, 3.0)
+    assert found.distinct < 0.01
+    assert found.appearance > 1

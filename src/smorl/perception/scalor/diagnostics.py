@@ -33,6 +33,7 @@ class Statistics:
     phantoms: float  # share of the boxes with hardly a pixel unlike the background
     overlap: float  # share of the boxes that share most of their area with another one
     appearance: float  # total standard deviation of what over all detections
+    distinct: float  # share of what's variance that is between tracked objects, not within them
     what_kl: float  # nats per object that what carries
     mse: float  # of the reconstruction
     residual: float  # mean squared difference to the median background
@@ -85,7 +86,7 @@ def _missing(s: Statistics, share: float) -> Finding | None:
             "another seed, a smaller --optimise.lr, or a larger presence prior at the start.",
             True,
         )
-    if s.found < 0.7 * share:
+    if s.found < 0.8 * share:
         return Finding(
             f"Objects are missed: only {100 * s.found:.0f} % of the patches that differ from the "
             "background are covered by an object.",
@@ -96,15 +97,16 @@ def _missing(s: Statistics, share: float) -> Finding | None:
 
 
 def _everything(s: Statistics) -> Finding | None:
-    if s.objects < 0.9 * s.limit:
-        return None
+    full = s.objects >= 0.9 * s.limit
     if s.phantoms > 0.3:
         return Finding(
-            f"All cells are on: {s.objects:.1f} objects per frame of at most {s.limit}, and "
-            f"{100 * s.phantoms:.0f} % of them lie on plain background.",
+            f"{'All' if full else 'Too many'} cells are on: {s.objects:.1f} objects per frame of "
+            f"at most {s.limit}, and {100 * s.phantoms:.0f} % of them lie on plain background.",
             "a smaller presence prior, or a smaller --optimise.lr so that the prior can act.",
             True,
         )
+    if not full:
+        return None
     return Finding(
         f"Almost all slots are used: {s.objects:.1f} objects per frame of at most {s.limit}.",
         "a larger --scalor.slots, if objects are lost.",
@@ -124,11 +126,11 @@ def _split(s: Statistics) -> Finding | None:
 
 def _collapse(s: Statistics) -> Finding | None:
     # Without detections there is no appearance to judge.
-    if s.objects < 0.2 or (s.appearance > 0.05 and s.what_kl > 0.1):
+    if s.objects < 0.2 or (s.appearance > 0.05 and s.what_kl > 0.1 and s.distinct > 0.3):
         return None
     return Finding(
-        f"what has collapsed: it carries {s.what_kl:.2f} nats per object and varies by "
-        f"{s.appearance:.3f} between objects, so they cannot be told apart.",
+        f"what has collapsed: it carries {s.what_kl:.2f} nats per object, varies by "
+        f"{s.appearance:.3f}, and only {100 * s.distinct:.0f} % of that tells objects apart.",
         "more --optimise.iterations, a smaller likelihood width, or another seed.",
         True,
     )
@@ -145,7 +147,7 @@ def measure(
     episodes, length = images.shape[:2]
     carry = tracker.init(episodes)
     tally = _Tally()
-    whats = []
+    whats, owners = [], []
     for t in range(length):
         carry, objects = tracker.step(carry, images[:, t], actions[:, t])
         drawing = tracker.draw(carry)
@@ -158,9 +160,22 @@ def measure(
             boxes = np.concatenate([objects.position, objects.scale], -1)[row][seen[row]]
             tally.frame(unlike[row], masks[row].max(0) > 0.3, boxes)
         whats.append(np.asarray(objects.what)[seen])
-    what = np.concatenate(whats)
-    spread = float(np.sqrt(what.var(0).sum())) if len(what) > 1 else 0.0
-    return tally.statistics(tracker.layout.slots, spread, what_kl)
+        owners.append(np.stack([np.nonzero(seen)[0], np.asarray(carry.ids)[seen]], 1))
+    what, owner = np.concatenate(whats), np.concatenate(owners)
+    return tally.statistics(tracker.layout.slots, *_spread(what, owner), what_kl)
+
+
+def _spread(what: np.ndarray, owner: np.ndarray) -> tuple[float, float]:
+    """Return the total standard deviation of what (M, W) and the share between its owners."""
+    total = float(what.var(0).sum()) if len(what) > 1 else 0.0
+    if not total > 0:
+        return 0.0, 0.0
+    _, group, size = np.unique(owner, axis=0, return_inverse=True, return_counts=True)
+    means = np.zeros((len(size), what.shape[1]))
+    np.add.at(means, group.reshape(-1), what)
+    means /= size[:, None]
+    within = float(np.square(what - means[group.reshape(-1)]).sum(1).mean())
+    return math.sqrt(total), 1 - within / total
 
 
 class _Tally:
@@ -191,7 +206,9 @@ class _Tally:
         self.phantoms += sum(_share(unlike, box) < 0.1 for box in boxes)
         self.overlapping += int(_overlapping(boxes).sum())
 
-    def statistics(self, limit: int, appearance: float, what_kl: float) -> Statistics:
+    def statistics(
+        self, limit: int, appearance: float, distinct: float, what_kl: float
+    ) -> Statistics:
         return Statistics(
             objects=self.boxes / self.count,
             limit=limit,
@@ -201,6 +218,7 @@ class _Tally:
             phantoms=self.phantoms / max(1, self.boxes),
             overlap=self.overlapping / max(1, self.boxes),
             appearance=appearance,
+            distinct=distinct,
             what_kl=what_kl,
             mse=self.mse / self.steps,
             residual=self.residual / self.steps,
