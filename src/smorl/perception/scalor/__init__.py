@@ -1,0 +1,1 @@
+"""SCALOR: a generative world model of objects, conditioned on actions (Sec. 3.2)."""

@@ -1,0 +1,68 @@
+"""Samples and divergences of the latents: Normal and relaxed Bernoulli."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid, softplus
+
+EPS = 1e-6
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws latents from a generator, or takes their means when there is none (tracking)."""
+
+    generator: torch.Generator | None
+    temperature: float = 1.0
+
+    def normal(self, mean: Tensor, std: Tensor) -> Tensor:
+        """Reparameterised sample of Normal(mean, std)."""
+        if self.generator is None:
+            return mean
+        return mean + std * torch.randn(mean.shape, generator=self.generator)
+
+    def presence(self, logit: Tensor) -> Tensor:
+        """Relaxed Bernoulli sample in (0, 1); without noise, the probability."""
+        if self.generator is None:
+            return torch.sigmoid(logit)
+        uniform = torch.rand(logit.shape, generator=self.generator).clamp(EPS, 1 - EPS)
+        return torch.sigmoid((torch.logit(uniform) + logit) / self.temperature)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Diagonal Normal; `of` splits a network's output into mean and softplus deviation."""
+
+    mean: Tensor
+    std: Tensor
+
+    @classmethod
+    def of(cls, output: Tensor, shift: float = 0.0) -> "Normal":
+        mean, raw = output.chunk(2, -1)
+        return cls(mean, softplus(raw + shift) + 1e-4)
+
+    def kl(self, prior: "Normal") -> Tensor:
+        """KL(self || prior), summed over the last dimension."""
+        ratio = (self.std / prior.std) ** 2
+        offset = ((self.mean - prior.mean) / prior.std) ** 2
+        return 0.5 * (ratio + offset - 1 - torch.log(ratio)).sum(-1)
+
+    def kl_standard(self) -> Tensor:
+        """KL(self || Normal(0, 1)), summed over the last dimension."""
+        return 0.5 * (self.std**2 + self.mean**2 - 1 - 2 * torch.log(self.std)).sum(-1)
+
+
+def bernoulli_kl(logit: Tensor, prior_logit: Tensor) -> Tensor:
+    """KL between Bernoulli distributions given by logits, elementwise."""
+    p = torch.sigmoid(logit)
+    on = logsigmoid(logit) - logsigmoid(prior_logit)
+    off = logsigmoid(-logit) - logsigmoid(-prior_logit)
+    return p * on + (1 - p) * off
+
+
+def log_normal(value: Tensor, mean: Tensor, sigma: float) -> Tensor:
+    """Log density of Normal(mean, sigma), summed over all but the first dimension."""
+    constant = torch.log(torch.tensor(sigma * (2 * torch.pi) ** 0.5))
+    residual = ((value - mean) / sigma).flatten(1)
+    return -0.5 * (residual**2).sum(-1) - residual.shape[1] * constant

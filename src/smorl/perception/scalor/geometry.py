@@ -1,0 +1,90 @@
+"""Cutting out and pasting in boxes: bilinear sampling as two small matrix products.
+
+Boxes are axis-aligned, so bilinear sampling separates into rows and columns: a crop is
+`Wy @ picture @ Wx.T` with hat-function weights, equal in value and gradient to
+`torch.nn.functional.grid_sample(align_corners=False, padding_mode="zeros")`.
+
+A box is `where` (..., 4) = (scale x, scale y, x, y) in image coordinates: it covers
+(x, y) +- scale. Glimpses are laid out (batch, objects, row, channel, column), because then the
+products below need no copies.
+"""
+
+import torch
+from torch import Tensor
+
+
+def _centres(count: int) -> Tensor:
+    return (2 * torch.arange(count) + 1) / count - 1
+
+
+def _hats(coordinates: Tensor, count: int) -> Tensor:
+    """Weights (..., count) that read a row of `count` samples at image coordinates (...)."""
+    index = (coordinates + 1) * (count / 2) - 0.5
+    offset = index.unsqueeze(-1) - torch.arange(count, dtype=index.dtype)
+    return (1 - offset.abs()).clamp_min(0)
+
+
+def _crop_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tensor]:
+    """Weights (..., glimpse, size) along x and along y that cut boxes out of a picture."""
+    grid = _centres(glimpse)
+    points = where[..., 2:, None] + where[..., :2, None] * grid  # (..., 2, G)
+    weights = _hats(points, size)
+    return weights[..., 0, :, :], weights[..., 1, :, :]
+
+
+def _paste_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tensor]:
+    """Weights (..., size, glimpse) along x and along y that put boxes into a picture."""
+    grid = _centres(size)
+    points = (grid - where[..., 2:, None]) / where[..., :2, None]
+    weights = _hats(points, glimpse)
+    return weights[..., 0, :, :], weights[..., 1, :, :]
+
+
+def crop(pictures: Tensor, where: Tensor, glimpse: int) -> Tensor:
+    """Cut boxes where (B, N, 4) out of pictures (B, C, S, S): (B, N, G, C, G)."""
+    batch, channels, size, _ = pictures.shape
+    count = where.shape[1]
+    across, down = _crop_weights(where, glimpse, size)
+    columns = across.reshape(batch, count * glimpse, size)
+    rows = pictures.reshape(batch, channels * size, size) @ columns.mT  # (B, C S, N G)
+    rows = rows.reshape(batch, channels, size, count, glimpse).permute(0, 3, 2, 1, 4)
+    rows = rows.reshape(batch * count, size, channels * glimpse)
+    cut = down.reshape(batch * count, glimpse, size) @ rows
+    return cut.reshape(batch, count, glimpse, channels, glimpse)
+
+
+def paste_sum(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
+    """Put glimpses (B, N, G, C, G) at boxes where (B, N, 4) and add them up: (B, C, S, S).
+
+    The sum over objects is part of the second product: no picture per object is ever made.
+    """
+    batch, count, glimpse, channels, _ = glimpses.shape
+    across, down = _paste_weights(where, glimpse, size)
+    wide = glimpses.reshape(batch * count, glimpse * channels, glimpse) @ across.reshape(
+        batch * count, size, glimpse
+    ).mT
+    wide = wide.reshape(batch, count * glimpse, channels * size)
+    down = down.permute(0, 2, 1, 3).reshape(batch, size, count * glimpse)
+    picture = (down @ wide).reshape(batch, size, channels, size)
+    return picture.permute(0, 2, 1, 3)
+
+
+def paste_each(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
+    """Put glimpses (B, N, G, C, G) at their boxes, each on its own picture: (B, N, C, S, S)."""
+    across, down = _paste_weights(where, glimpses.shape[2], size)
+    wide = torch.einsum("bngck,bnwk->bngcw", glimpses, across)
+    return torch.einsum("bnhg,bngcw->bnchw", down, wide)
+
+
+def box(raw: Tensor, size: float, size_range: float, ratio: float, ratio_range: float) -> Tensor:
+    """Map raw (..., 2) to half extents (..., 2): size in size +- range, height/width likewise."""
+    extent = size + size_range * torch.tanh(raw[..., 0])
+    shape = torch.sqrt(ratio + ratio_range * torch.tanh(raw[..., 1]))
+    return torch.stack([extent / shape, extent * shape], -1)
+
+
+def cell_centres(cells: int) -> Tensor:
+    """Image coordinates (cells**2, 2) of the discovery grid, row by row."""
+    grid = _centres(cells)
+    y, x = torch.meshgrid(grid, grid, indexing="ij")
+    return torch.stack([x, y], -1).reshape(-1, 2)

@@ -1,0 +1,252 @@
+"""SCALOR online: pictures in, tracked objects out. Deterministic; all state is in the carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smorl.errors import InvalidInput
+from smorl.perception.scalor.distributions import Sampler
+from smorl.perception.scalor.memory import Memory, remember
+from smorl.perception.scalor.model import Frame, Scalor, State
+from smorl.perception.scalor.slots import Slots
+from smorl.types import ObjectLayout, ObjectSet
+
+_MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
+
+
+@dataclass(frozen=True)
+class TrackerConfig:
+    """How a trained model is used. The model's own thresholds of birth and death apply."""
+
+    first_passes: int = 5  # Paper: the first frame and goal images are processed 5 times.
+    memory: int = 10  # frames a hidden object keeps its last place; 0: none
+    same: float = 0.5  # what distance (normalised) below which a new object is a remembered one
+
+    def __post_init__(self) -> None:
+        if self.first_passes < 1 or self.memory < 0 or self.same < 0:
+            raise InvalidInput(
+                f"tracker settings out of range: first_passes={self.first_passes} (at least 1), "
+                f"memory={self.memory} and same={self.same} (at least 0)."
+            )
+
+
+@dataclass(frozen=True)
+class Carry:
+    """Tracker state of B rows. `age` counts frames since an object was last seen (0: now)."""
+
+    state: State
+    memory: Memory
+    objects: Slots  # what the last step returned: live objects, then remembered ones
+    age: np.ndarray  # (B, N) int
+    ids: np.ndarray  # (B, N) int64, -1 where empty
+    new: np.ndarray  # (B, N) bool: found in the last frame
+    frame: Frame | None = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The model's view of the last frame, floats in [0, 1]; masks (B, N, S, S) per slot."""
+
+    reconstruction: np.ndarray
+    foreground: np.ndarray
+    background: np.ndarray
+    masks: np.ndarray
+
+
+class ScalorTracker:
+    """The Encoder of visual SMORL. what is normalised as (raw - mean) / scale.
+
+    position and scale are in image coordinates. They are the centre and the half extent of the
+    object's mask, not of the box it is drawn in: nothing in the ELBO asks the model to keep an
+    object in the middle of its box. The two numbers of `depth` are nearness to the camera and,
+    for a remembered object, the share of its memory that has passed (0: seen now).
+    """
+
+    def __init__(
+        self,
+        model: Scalor,
+        what_mean: np.ndarray | None = None,
+        what_scale: np.ndarray | None = None,
+        config: TrackerConfig | None = None,
+    ) -> None:
+        self.model = model.eval().requires_grad_(False)
+        self.config = TrackerConfig() if config is None else config
+        size = model.config.what
+        mean = np.zeros(size) if what_mean is None else what_mean
+        scale = np.ones(size) if what_scale is None else what_scale
+        self.what_mean = torch.as_tensor(np.asarray(mean, np.float32))
+        self.what_scale = torch.as_tensor(np.asarray(scale, np.float32))
+        self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2)
+        self._annealed = model.schedule(10**9)
+        self._sampler = Sampler(None)
+
+    def init(self, batch: int) -> Carry:
+        """Return the carry before the first frame of `batch` episodes."""
+        state = self.model.init(batch)
+        memory = Memory.empty(state.slots)
+        shape = state.slots.alive.shape
+        return Carry(
+            state,
+            memory,
+            state.slots,
+            np.zeros(shape, np.int64),
+            np.full(shape, -1),
+            np.zeros(shape, bool),
+        )
+
+    def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
+        """Forget everything about the rows in `mask` (B,): their next frame is a first frame."""
+        fresh, rows = self.init(len(mask)), torch.as_tensor(mask)
+        state, memory = _mix(rows, fresh.state, carry.state), _mix(rows, fresh.memory, carry.memory)
+        return replace(carry, state=state, memory=memory, frame=None)
+
+    @torch.no_grad()
+    def step(
+        self, carry: Carry, observation: np.ndarray, actions: np.ndarray
+    ) -> tuple[Carry, ObjectSet]:
+        """Track objects into pictures uint8 (B, S, S, 3), given the actions (B, 2) that led there.
+
+        Rows that see their first frame process it `first_passes` times, with zero action after
+        the first pass.
+        """
+        images, action = self._images(observation), torch.tensor(np.asarray(actions, np.float32))
+        started = carry.state.started
+        if bool(started.all()):
+            state, frame = self._pass(carry.state, images, action, first=False)
+        elif not bool(started.any()):
+            state, frame = self._begin(carry.state, images, action)
+        else:
+            state, frame = self._mixed(carry.state, images, action)
+        memory = carry.memory
+        if self.config.memory:
+            # An ID counts discoveries, so identities must be restored before anything is lost.
+            state, memory = remember(
+                carry.state.slots,
+                state,
+                memory,
+                frame.alpha,
+                self.what_scale,
+                self.config.memory,
+                self.config.same,
+            )
+        return self._report(state, memory, frame)
+
+    def encode_goal(self, observation: np.ndarray) -> ObjectSet:
+        """Encode pictures (B, S, S, 3), each on its own, without history."""
+        batch = len(observation)
+        return self.step(self.init(batch), observation, np.zeros((batch, 2), np.float32))[1]
+
+    @torch.no_grad()
+    def draw(self, carry: Carry) -> Drawing:
+        """Return the reconstruction of the last frame and a mask per slot."""
+        if carry.frame is None:
+            raise InvalidInput("nothing to draw before the first frame; call step first.")
+        from smorl.perception.scalor.geometry import paste_each
+
+        _, masks = self.model.decoder(carry.objects.what)
+        size = self.model.config.image_size
+        pasted = paste_each(masks, carry.objects.where, size)[:, :, 0]
+        live = torch.as_tensor((carry.age == 0) & (carry.ids >= 0))
+        pasted = pasted * live[..., None, None]
+        parts = (carry.frame.picture, carry.frame.foreground, carry.frame.background)
+        pictures = [p.permute(0, 2, 3, 1).clamp(0, 1).numpy() for p in parts]
+        return Drawing(*pictures, masks=pasted.clamp(0, 1).numpy())
+
+    def _pass(
+        self, state: State, images: Tensor, action: Tensor, first: bool
+    ) -> tuple[State, Frame]:
+        return self.model.step(state, images, action, self._sampler, self._annealed, first=first)
+
+    def _begin(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Frame]:
+        """Process a first frame several times, which settles the objects (Paper)."""
+        state, frame = self._pass(state, images, action, first=True)
+        for _ in range(self.config.first_passes - 1):
+            state, frame = self._pass(state, images, torch.zeros_like(action), first=False)
+        return state, frame
+
+    def _mixed(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Frame]:
+        """Some rows begin, others go on: two calls, so that no row's result depends on others."""
+        on = state.started.nonzero()[:, 0]
+        off = (~state.started).nonzero()[:, 0]
+        order = torch.cat([on, off]).argsort()
+        one = self._pass(_rows(state, on), images[on], action[on], first=False)
+        two = self._begin(_rows(state, off), images[off], action[off])
+        return _join(one[0], two[0], order), _join(one[1], two[1], order)
+
+    def _report(self, state: State, memory: Memory, frame: Frame) -> tuple[Carry, ObjectSet]:
+        objects, age, new = memory.append_to(state.slots, state.new)
+        present = objects.alive
+        share = (age / max(1, self.config.memory))[..., None].float()
+        shown = present[..., None]
+        what = (objects.what - self.what_mean) / self.what_scale * shown
+        place, extent = extent_of(self.model.decoder(objects.what)[1], objects.where)
+        found = ObjectSet(
+            what=what.numpy(),
+            position=(place * shown).numpy(),
+            scale=(extent * shown).numpy(),
+            depth=(torch.cat([objects.depth, share], -1) * shown).numpy(),
+            present=present.numpy(),
+        )
+        carry = Carry(
+            state, memory, objects, age.numpy(), objects.ids.numpy(), new.numpy(), frame
+        )
+        return carry, found
+
+    def _images(self, observation: np.ndarray) -> Tensor:
+        size = self.model.config.image_size
+        if observation.dtype != np.uint8 or observation.shape[1:] != (size, size, 3):
+            raise InvalidInput(
+                f"the tracker needs uint8 pictures (batch, {size}, {size}, 3), got "
+                f"{observation.dtype} {observation.shape}; use a Visual environment."
+            )
+        return torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2) / 255
+
+
+def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+    """Centre and half extent (B, N, 2) of masks (B, N, G, 1, G) in boxes where (B, N, 4).
+
+    The half extent is two standard deviations, which is the radius of a disc. An empty mask has
+    its box's.
+    """
+    weight = (masks[:, :, :, 0] - _MASK_FLOOR).clamp_min(0) + 1e-6
+    total = weight.sum((2, 3))
+    glimpse = masks.shape[2]
+    grid = (2 * torch.arange(glimpse) + 1) / glimpse - 1
+    profiles = torch.stack([weight.sum(2), weight.sum(3)], 2) / total[..., None, None]
+    mean = profiles @ grid
+    deviation = ((profiles @ grid**2) - mean**2).clamp_min(1e-6).sqrt()
+    return where[..., 2:] + where[..., :2] * mean, where[..., :2] * (2 * deviation).clamp_max(1)
+
+
+def _rows(noun, index: Tensor):
+    """Pick rows of every tensor in a dataclass, nested ones and dicts included."""
+    return _walk(lambda tensor: tensor[index], noun)
+
+
+def _join(one, two, order: Tensor):
+    """Put two batches back into one, row i from position order[i] of their concatenation."""
+    return _walk(lambda a, b: torch.cat([a, b])[order], one, two)
+
+
+def _mix(mask: Tensor, one, two):
+    """Take rows from `one` where `mask` (B,), from `two` elsewhere."""
+
+    def choose(a: Tensor, b: Tensor) -> Tensor:
+        return torch.where(mask.reshape(-1, *[1] * (a.dim() - 1)), a, b)
+
+    return _walk(choose, one, two)
+
+
+def _walk(function, *nouns):
+    first = nouns[0]
+    if isinstance(first, Tensor):
+        return function(*nouns)
+    if isinstance(first, dict):
+        return {key: _walk(function, *(noun[key] for noun in nouns)) for key in first}
+    names = [field.name for field in fields(first)]
+    parts = {name: _walk(function, *(getattr(noun, name) for noun in nouns)) for name in names}
+    return type(first)(**parts)
