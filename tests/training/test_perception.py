@@ -8,12 +8,8 @@ import pytest
 from smorl.errors import InvalidInput
 from smorl.goals.priors import FittedPrior, UniformPrior
 from smorl.presets.perception import debug
-from smorl.training.perception_fit import (
-    appearance_scale,
-    count_clusters,
-    fit_prior,
-    fit_threshold,
-)
+from smorl.training.perception_fit import appearance_scale, fit_threshold
+from smorl.training.perception_prior import fit_prior, merge_clusters
 from smorl.training.perception_settings import (
     OptimiseConfig,
     PerceptionConfig,
@@ -70,28 +66,59 @@ def test_nothing_detected_still_gives_a_scale_and_a_prior():
     mean, scale = appearance_scale(np.zeros((0, 3)))
     assert mean.tolist() == [0, 0, 0]
     assert scale.tolist() == [1, 1, 1]
-    assert isinstance(fit_prior(np.zeros((0, 3)), np.zeros((0, 2)), 0), UniformPrior)
-    threshold, match = fit_threshold(np.zeros((2, 3, 4, 3)), np.full((2, 3, 4), -1))
+    what, ids = np.zeros((2, 3, 4, 3)), np.full((2, 3, 4), -1)
+    assert isinstance(fit_prior(what, what[..., :2], ids, 0), UniformPrior)
+    threshold, match = fit_threshold(what, ids)
     assert threshold > 0
     assert match == {"pairs": 0}
 
 
-@pytest.mark.parametrize("number", [2, 3, 5])
-def test_the_number_of_clusters_comes_from_the_data(number):
-    angles = np.linspace(0, 2 * np.pi, number, endpoint=False)
-    what, _ = clusters(np.stack([np.cos(angles), np.sin(angles)], 1))
-    assert count_clusters(what, seed=0) == number
+def tracked(looks, places, episodes=6, frames=30):
+    """Track objects: per object several looks (V, 2) it changes between, and one place each.
+
+    Returns what (E, T, N, 2), position (E, T, N, 2), ids (E, T, N).
+    """
+    rng = np.random.default_rng(0)
+    shape = (episodes, frames, len(looks))
+    what, position = np.empty((*shape, 2)), np.empty((*shape, 2))
+    for slot, (variants, place) in enumerate(zip(looks, places, strict=True)):
+        variant = rng.integers(len(variants), size=shape[:2])
+        what[:, :, slot] = np.asarray(variants, float)[variant]
+        position[:, :, slot] = place
+    what += 0.02 * rng.normal(size=what.shape)
+    position += 0.05 * rng.normal(size=position.shape)
+    return what, position, np.broadcast_to(np.arange(len(looks)), shape).copy()
 
 
-def test_the_prior_knows_where_each_appearance_was():
-    what, label = clusters([[0, 0], [1, 0]])
-    position = np.where(label[:, None] == 0, -0.5, 0.5) + np.zeros((len(label), 2))
-    position = position + 0.01 * np.random.default_rng(1).normal(size=position.shape)
-    prior = fit_prior(what, position, seed=0)
+LOOKS = [[[0, 0], [1, 0], [2, 0]], [[0, 3]], [[3, 3]]]
+PLACES = [(0.0, -0.8), (-0.5, 0.5), (0.5, 0.5)]
+
+
+def test_the_prior_knows_where_each_object_was():
+    prior = fit_prior(*tracked(LOOKS, PLACES), seed=0)
     assert isinstance(prior, FittedPrior)
     rng = np.random.default_rng(2)
-    assert np.all(prior.sample(np.array([[0.0, 0.0]] * 20), rng) < 0)
-    assert np.all(prior.sample(np.array([[1.0, 0.0]] * 20), rng) > 0)
+    for variants, place in zip(LOOKS, PLACES, strict=True):
+        for look in variants:
+            drawn = prior.sample(np.array([look] * 50, float), rng)
+            np.testing.assert_allclose(drawn.mean(0), place, atol=0.05)
+
+
+def test_looks_of_one_object_share_a_group_and_objects_do_not():
+    what, _, ids = tracked(LOOKS, PLACES)
+    truth = np.array([0, 0, 0, 1, 2])  # the object of each look
+    looks = np.concatenate([np.asarray(v, float) for v in LOOKS])
+    labels = np.square(what[..., None, :] - looks).sum(-1).argmin(-1)[ids >= 0]
+    groups = merge_clusters(labels, ids, len(looks))
+    assert np.array_equal(groups[:, None] == groups[None], truth[:, None] == truth[None])
+
+
+def test_swapped_identities_do_not_merge_what_is_seen_together():
+    what, position, ids = tracked([[[0, 0]], [[1, 1]]], [(-0.5, 0.0), (0.5, 0.0)])
+    ids[:, 15:] = ids[:, 15:, ::-1]  # half-way through every episode the tracker confuses them
+    prior = fit_prior(what, position, ids, seed=0)
+    drawn = prior.sample(np.zeros((50, 2)), np.random.default_rng(0))
+    assert drawn[:, 0].max() < 0
 
 
 def test_the_threshold_separates_objects():

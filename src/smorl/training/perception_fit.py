@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from smorl.goals.appearance import choose_threshold, match_rates, self_supervised_pairs
-from smorl.goals.priors import FittedPrior, Prior, UniformPrior, cluster_appearances
 from smorl.perception.dataset import Sequences
 from smorl.perception.scalor.tracker import ScalorTracker
 from smorl.perception.scalor.weights import PerceptionWeights, rounded
+from smorl.training.perception_prior import fit_prior
 from smorl.training.perception_settings import PerceptionConfig
 from smorl.training.perception_state import PerceptionState
 
 ENCODED_EPISODES, ENCODED_FRAMES = 40, 61
-CLUSTERS = range(2, 9)
-_FEWEST = 50  # detections below which there is nothing to fit
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def fit_weights(
     mean, scale = appearance_scale(encodings.what[encodings.seen])
     normalised = ((encodings.what - mean) / scale).astype(np.float32)
     threshold, match = fit_threshold(normalised, encodings.ids)
-    prior = fit_prior(normalised[encodings.seen], encodings.position[encodings.seen], config.seed)
+    prior = fit_prior(normalised, encodings.position, encodings.ids, config.seed)
     return PerceptionWeights(
         config=config.scalor,
         model=model,
@@ -99,27 +97,6 @@ def fit_threshold(what: np.ndarray, ids: np.ndarray) -> tuple[float, dict[str, f
     threshold = choose_threshold(same, different)
     matched, mistaken = match_rates(same, different, threshold)
     return threshold, {"pairs": len(same), "match_rate": matched, "false_match_rate": mistaken}
-
-
-def fit_prior(what: np.ndarray, position: np.ndarray, seed: int) -> Prior:
-    """Fit p(where | what), the number of clusters chosen by their silhouette."""
-    if len(what) < _FEWEST:
-        return UniformPrior(-np.ones(2, np.float32), np.ones(2, np.float32))
-    return FittedPrior.fit(what, position, count_clusters(what, seed), seed)
-
-
-def count_clusters(what: np.ndarray, seed: int, most: int = 1500) -> int:
-    """Return the number of clusters whose mean silhouette is largest."""
-    from sklearn.metrics import silhouette_score
-
-    rng = np.random.default_rng(seed)
-    what = what[rng.permutation(len(what))[:most]]
-    scores = {}
-    for clusters in CLUSTERS:
-        if clusters < len(np.unique(what, axis=0)):
-            _, labels = cluster_appearances(what, clusters, seed)
-            scores[clusters] = float(silhouette_score(what, labels))
-    return max(scores, key=lambda clusters: scores[clusters]) if scores else 1
 
 
 def spread_sequences(data: Sequences, episodes: int, frames: int) -> tuple[np.ndarray, np.ndarray]:
