@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,25 @@ def test_show_draws(finished, tmp_path):
     assert main([*command, "--out", str(picture), "--video", str(film)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert film.stat().st_size > 500
+
+
+def test_results_are_a_table_of_every_seed(finished, tmp_path, capsys):
+    other, record = tmp_path / "runs" / "other", tmp_path / "record"
+    shutil.copytree(finished, other)
+    for name, change in (("config.json", {"seed": 1}), ("result.json", {"f1": 0.5})):
+        text = json.loads((other / name).read_text()) | change
+        (other / name).write_text(json.dumps(text))
+    command = ["perception", "results", str(finished), str(other.parent)]
+    assert main([*command, "--keep", str(record)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert len(table) == 4, "a head, a line, and two runs"
+    assert "| VisualRearrange1 | 1 | 0.500 |" in table[-1]
+    assert not (record / "other" / "weights.safetensors").exists()
+    assert json.loads((record / "other" / "result.json").read_text())["f1"] == 0.5
+    assert main(["perception", "results", str(record)]) == 0, "kept results are results too"
+    assert capsys.readouterr().out.splitlines()[-1] == table[-1]
+    assert main(["perception", "results", str(tmp_path / "nowhere")]) == 2
+    assert "no finished perception run" in capsys.readouterr().err
 
 
 def test_collected_data_can_be_given(data, tmp_path, capsys):
@@ -247,6 +267,21 @@ def test_killed_while_collecting_starts_again(whole, tmp_path):
     (cut / "data" / ".tmp-sequences-123" / "images.npy").write_bytes(b"half")
     assert train(cut, *LONGER) == 0
     assert_same_run(whole, cut)
+
+
+def test_stopped_while_collecting_starts_again(tmp_path, capsys, monkeypatch):
+    from smorl.training import perception_data
+
+    def interrupted(*args, progress, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        progress(1, 4)
+        raise AssertionError("the collection goes on")
+
+    monkeypatch.setattr(perception_data, "obtain_sequences", interrupted)
+    assert train(tmp_path / "run") == 130
+    assert "The same command resumes" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert train(tmp_path / "run") == 0
 
 
 def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(whole, tmp_path, capsys):

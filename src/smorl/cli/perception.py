@@ -1,4 +1,4 @@
-"""`smorl perception collect|train|evaluate|show`: from pixels to objects, before any RL."""
+"""`smorl perception collect|train|evaluate|show|results`: from pixels to objects, before any RL."""
 
 import importlib
 import sys
@@ -10,6 +10,7 @@ _TARGETS = {
     "train": "train SCALOR from a preset; run again to resume",
     "evaluate": "compare what a run detects with the simulator, on held-out episodes",
     "show": "draw what a run sees: boxes, reconstruction, masks",
+    "results": "a table of finished runs; keep them for the record",
 }
 
 

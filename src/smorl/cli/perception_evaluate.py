@@ -6,6 +6,8 @@ import sys
 
 from smorl.errors import InvalidInput
 
+_ROWS = 25  # episodes tracked at a time
+
 
 def main(argv: list[str]) -> int:
     """Evaluate a run or shipped weights and print the numbers."""
@@ -31,10 +33,19 @@ def main(argv: list[str]) -> int:
         seed=seed,
         threads=args.threads,
         threshold=weights.threshold,
+        num_envs=min(args.episodes, _ROWS),
+        progress=_show_progress,
     )
     summary = {"run": str(args.run), **report.numbers}
     sys.stdout.write(json.dumps(summary) + "\n" if args.json else _table(summary))
     return 0
+
+
+def _show_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\r" if done < total else "\n"
+        sys.stderr.write(f"{done}/{total} episodes{end}")
+        sys.stderr.flush()
 
 
 def _table(summary: dict) -> str:

@@ -12,8 +12,10 @@ from smorl.config import override, to_json
 from smorl.errors import InvalidInput
 from smorl.presets.perception import PERCEPTION_PRESETS, get_perception_preset
 from smorl.training.perception_settings import PerceptionConfig
+from smorl.training.progress import Words
 
 _EXAMPLE = "--optimise.lr 1e-3"
+WORDS = Words("iteration", "iterations", "frames", "{:.1f} objects per frame")
 
 
 def main(argv: list[str]) -> int:
@@ -55,29 +57,21 @@ def _train(
 ) -> int:
     # Imported here so that a typo in the options answers at once.
     from smorl.training.perception import PerceptionTrainer
-    from smorl.training.perception_data import Source, Stopped, remove_sequences
-    from smorl.training.progress import Progress, Words
+    from smorl.training.perception_data import Source, remove_sequences
+    from smorl.training.progress import Progress
     from smorl.training.run_dir import RunDir
 
     command = " ".join([verb, *argv])
     source = Source(Path(args.data) if args.data else None, args.keep_data)
-    words = Words("iteration", "iterations", "frames", "{:.1f} objects per frame")
     with RunDir.open(out, to_json(config), command) as run:
         if run.result is not None:
             if not args.keep_data:
                 remove_sequences(out)  # a kill right after the end leaves it behind
             sys.stderr.write(f"{out} is finished. `smorl perception evaluate {out}` repeats it.\n")
             return _show(out, run.result)
-        result = None
-        with Progress(config.optimise.iterations, args.quiet, words=words) as progress:
+        with Progress(config.optimise.iterations, args.quiet, words=WORDS) as progress:
             trainer = PerceptionTrainer(config, run, progress, source, command)
-            with orderly_stop(trainer, progress, "this iteration"):
-                try:
-                    resumed = trainer.start()
-                    _announce(trainer, out, resumed, progress)
-                    result = trainer.train()
-                except Stopped:
-                    sys.stderr.write("Stopped while collecting; the collection starts again.\n")
+            result = climb(trainer, progress)
         if result is None:
             sys.stderr.write(f"Stopped and saved. The same command resumes: {command}\n")
             return 130
@@ -86,9 +80,23 @@ def _train(
         return _show(out, result)
 
 
-def _announce(trainer: Any, out: Path, resumed: bool, progress: Any) -> None:
+def climb(trainer: Any, progress: Any) -> dict[str, Any] | None:
+    """Run a perception trainer to its result; None if the user stopped it."""
+    from smorl.training.perception_data import Stopped
+
+    with orderly_stop(trainer, progress, "this iteration"):
+        try:
+            resumed = trainer.start()
+            _announce(trainer, resumed, progress)
+            return trainer.train()
+        except Stopped:
+            progress.note("Stopped while collecting; the collection starts again.")
+            return None
+
+
+def _announce(trainer: Any, resumed: bool, progress: Any) -> None:
     where = "resumed at" if resumed else "starts at"
-    progress.note(f"{out}: {where} iteration {trainer.state.iteration}.")
+    progress.note(f"{trainer.run.path}: {where} iteration {trainer.state.iteration}.")
     for change in trainer.run.version_changes if resumed else []:
         progress.note(f"Note: {change}; the rest of the run may differ in the last digits.")
 

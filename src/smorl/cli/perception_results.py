@@ -1,0 +1,94 @@
+"""`smorl perception results`: a table of finished runs; keep their small files for the record."""
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from smorl.errors import InvalidInput, RunConflict
+
+KEPT = ("config.json", "versions.json", "evaluations.csv", "metrics.jsonl", "result.json")
+# name in result.json -> head of the column
+_COLUMNS = {
+    "f1": "F1",
+    "precision": "precision",
+    "recall": "recall",
+    "median_error_px": "median error [px]",
+    "identity_accuracy": "identity",
+    "arm_detected": "arm",
+    "false_positives_per_frame": "false/frame",
+    "match_rate": "match",
+    "false_match_rate": "false match",
+}
+
+
+def main(argv: list[str]) -> int:
+    """Print the table, and copy what is worth committing if asked."""
+    args = _parser().parse_args(argv)
+    runs = sorted(_finished([Path(f) for f in args.folders]), key=_order)
+    if not runs:
+        raise InvalidInput(f"no finished perception run in {', '.join(args.folders)}.")
+    if args.keep:
+        for path, _, _ in runs:
+            sys.stderr.write(f"kept {_keep(path, Path(args.keep) / path.name)}\n")
+    heads = ["environment", "seed", *_COLUMNS.values(), "attempt", "minutes"]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += [_line(config, result) for _, config, result in runs]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _finished(folders: list[Path]) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]]]:
+    """Yield folder, config and result of every finished perception run below the folders."""
+    for path in sorted({p.parent for folder in folders for p in folder.rglob("result.json")}):
+        try:
+            config = json.loads((path / "config.json").read_text("utf-8"))
+            result = json.loads((path / "result.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            sys.stderr.write(f"{path} is left out: {error}\n")
+            continue
+        if "scalor" in config and "f1" in result:
+            yield path, config, result
+
+
+def _order(run: tuple[Path, dict[str, Any], dict[str, Any]]) -> tuple[str, int]:
+    return run[1]["env"], run[1]["seed"]
+
+
+def _line(config: dict[str, Any], result: dict[str, Any]) -> str:
+    env = config["env"].removeprefix("smorl/").removesuffix("-v0")
+    values = [result.get(name) for name in _COLUMNS]
+    numbers = ["-" if value is None else f"{value:.3f}" for value in values]
+    minutes = f"{result['seconds'] / 60:.1f}"
+    cells = [env, str(config["seed"]), *numbers, str(result["attempt"] + 1), minutes]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _keep(source: Path, target: Path) -> Path:
+    """Copy the small files; never over something different."""
+    for name in KEPT:
+        copy = target / name
+        if copy.exists() and copy.read_bytes() != (source / name).read_bytes():
+            raise RunConflict(
+                f"{copy} exists and differs from {source / name}; remove it or keep it elsewhere."
+            )
+    target.mkdir(parents=True, exist_ok=True)
+    for name in KEPT:
+        if (source / name).resolve() != (target / name).resolve():
+            shutil.copyfile(source / name, target / name)
+    return target
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="smorl perception results",
+        description="Print a Markdown table of the finished perception runs below the given "
+        "folders, every seed on a line of its own. --keep copies config, versions (with command, "
+        "machine and date), metrics, diagnoses and result of each run to a folder to commit.",
+    )
+    parser.add_argument("folders", nargs="*", default=["runs"], help="default: runs")
+    parser.add_argument("--keep", help="copy the small files here, e.g. results/perception")
+    return parser
