@@ -2,17 +2,19 @@
 
 import argparse
 import json
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from smorl.config import override, paths, to_json
-from smorl.errors import InvalidInput
+from smorl.cli.options import fields, orderly_stop, overrides
+from smorl.config import override, to_json
+from smorl.methods import get_method
 from smorl.presets import get_preset
 from smorl.training.settings import RunConfig
+
+_EXAMPLE = "--sac.lr 1e-3"
 
 
 def main(argv: list[str]) -> int:
@@ -26,10 +28,10 @@ def main(argv: list[str]) -> int:
     preset = get_preset(argv[0])
     if "-h" in argv or "--help" in argv:
         parser.print_help()
-        sys.stdout.write(_fields(preset.build()))
+        sys.stdout.write(fields(preset.build()))
         return 0
     args, rest = parser.parse_known_args(argv)
-    config = override(preset.build(), {"seed": str(args.seed), **_overrides(rest)})
+    config = override(preset.build(), {"seed": str(args.seed), **overrides(rest, _EXAMPLE)})
     out = Path(args.out) if args.out else Path("runs") / f"{args.preset}-seed{config.seed}"
     return _train(config, out, "smorl train " + " ".join(argv), args.quiet, args.tensorboard)
 
@@ -46,14 +48,20 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
         if run.result is not None:
             sys.stderr.write(f"{out} is finished. `smorl evaluate {out}` evaluates it again.\n")
             return _show(out, run.result)
+        perception = None
+        if get_method(config.method).pixels:
+            perception = _see(config, out, quiet)
+            if perception is None:
+                sys.stderr.write(f"Stopped and saved. The same command resumes: {command}\n")
+                return 130
         with Progress(config.collect.total_steps, quiet) as progress:
-            trainer = Trainer(config, run, progress, tensorboard=tensorboard)
+            trainer = Trainer(config, run, progress, perception=perception, tensorboard=tensorboard)
             resumed = trainer.resume()
             steps = trainer.state.counters.env_steps
             progress.note(f"{out}: {'resumed at' if resumed else 'starts at'} step {steps}.")
             for change in run.version_changes if resumed else []:
                 progress.note(f"Note: {change}; the rest of the run may differ in the last digits.")
-            with _stop_between_rounds(trainer, progress):
+            with orderly_stop(trainer, progress, "this round"):
                 evaluation = trainer.train()
         if evaluation is None:
             sys.stderr.write(
@@ -71,22 +79,22 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
         return _show(out, result)
 
 
-@contextmanager
-def _stop_between_rounds(trainer, progress) -> Iterator[None]:
-    """Turn the first Ctrl-C (or SIGTERM) into a checkpoint at the end of the round."""
+def _see(config: RunConfig, out: Path, quiet: bool) -> Any:
+    """Return the run's perception, trained first if need be; None if the user stopped that."""
+    from smorl.cli.perception_train import WORDS, climb
+    from smorl.presets.perception import PERCEPTION_PRESETS
+    from smorl.training.progress import Progress
+    from smorl.training.senses import obtain_perception
 
-    def stop(number: int, frame: object) -> None:
-        if trainer.stop_requested:
-            raise KeyboardInterrupt
-        trainer.stop_requested = True
-        progress.note("Stopping: finishing this round and saving. Ctrl-C again stops at once.")
-
-    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    known = PERCEPTION_PRESETS.get(config.perception or "")
+    preset = None
+    if known is not None:
+        preset = replace(known.build(), seed=config.seed, threads=config.threads)
+    iterations = 1 if preset is None else preset.optimise.iterations
+    with Progress(iterations, quiet, words=WORDS) as progress:
+        return obtain_perception(
+            config, out, preset, lambda trainer: climb(trainer, progress), progress
+        )
 
 
 def _show(out: Path, result: dict) -> int:
@@ -116,32 +124,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tensorboard", action="store_true", help="also log for TensorBoard")
     parser.add_argument("-h", "--help", action="store_true", help="show this help")
     return parser
-
-
-def _overrides(rest: list[str]) -> dict[str, str]:
-    """Turn `--a.b 1 --c=2` into {"a.b": "1", "c": "2"}."""
-    found: dict[str, str] = {}
-    words = iter(rest)
-    for word in words:
-        if not word.startswith("--"):
-            raise InvalidInput(f"unexpected {word!r}; options look like --sac.lr 1e-3.")
-        name, given, value = word[2:].partition("=")
-        if not given:
-            following = next(words, None)
-            if following is None:
-                raise InvalidInput(f"--{name} needs a value, e.g. --sac.lr 1e-3.")
-            value = following
-        found[name.replace("-", "_")] = value
-    return found
-
-
-def _fields(config: RunConfig) -> str:
-    data = to_json(config)
-    lines = []
-    for path in paths(RunConfig, data):
-        value = data
-        for name in path.split("."):
-            value = value[name]
-        if not isinstance(value, dict):
-            lines.append(f"  --{path} {json.dumps(value)}")
-    return "\nfields of this preset:\n" + "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from smorl.errors import InvalidInput
 
+_SHRINK = 0.02  # share of the total variation added to the variation within tracks
 Distances = NDArray[np.float64]
 
 
@@ -32,6 +33,35 @@ def self_supervised_pairs(what: np.ndarray, ids: np.ndarray) -> tuple[Distances,
     both = (ids[..., one] >= 0) & (ids[..., other] >= 0)
     between = np.linalg.norm(what[..., one, :] - what[..., other, :], axis=-1)
     return same, between[both]
+
+
+def appearance_basis(what: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean (W,) and basis (W, W); (what - mean) @ basis is the normalised appearance.
+
+    Directions in which one tracked object varies from frame to frame (size, light, where it sits in
+    its box) say nothing about which object it is. The basis whitens that variation, so that
+    distances measure differences between objects (Mahalanobis distance, with tracks as classes).
+    One factor then sets the mean squared distance of two detections to 2, as for one-hot codes.
+    what is (E, T, N, W), ids (E, T, N), negative where a slot does not count.
+    """
+    used = np.nonzero(ids >= 0)
+    looks = np.asarray(what, np.float64)[used]
+    size = what.shape[-1]
+    if len(looks) < 2:
+        return np.zeros(size, np.float32), np.eye(size, dtype=np.float32)
+    keys = np.stack([used[0], ids[used]], axis=1)
+    _, group, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    centre = np.stack([np.bincount(group, column) / count for column in looks.T], 1)
+    inside = looks - centre[group]
+    # The total variation stands in for what was never seen to vary, and for tracks too short.
+    spread = np.cov(looks.T).reshape(size, size) + 1e-9 * np.eye(size)
+    within = inside.T @ inside / max(1, len(looks) - len(count)) + _SHRINK * spread
+    values, vectors = np.linalg.eigh(within)
+    basis = vectors / np.sqrt(values)
+    mean = looks.mean(0)
+    basis /= max(1e-6, float(np.sqrt(((looks - mean) @ basis).var(0).sum())))
+    return mean.astype(np.float32), basis.astype(np.float32)
 
 
 def match_rates(same: Distances, different: Distances, threshold: float) -> tuple[float, float]:

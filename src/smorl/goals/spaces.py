@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from smorl.errors import InvalidInput
 from smorl.goals.disturbance import Restfulness, disturbance
 from smorl.goals.matching import match, take_object
 from smorl.goals.priors import Prior
@@ -22,7 +23,8 @@ from smorl.types import ObjectGoal, ObjectSet
 class GoalConfig:
     """Thresholds in the units of the positions (metres on ground truth)."""
 
-    match_threshold: float = 0.5  # alpha of Eq. 7, in appearance space
+    # alpha of Eq. 7, in appearance space; None: the one perception chose from its data.
+    match_threshold: float | None = 0.5
     no_match_reward: float = -0.5  # r_no_goal of Eq. 7
     solved_threshold: float = 0.05
     prior: Literal["uniform", "fitted"] = "uniform"
@@ -41,6 +43,13 @@ class GoalSpace:
     prior: Prior
     rest: Restfulness | None = None  # known once random data has been seen
 
+    @property
+    def threshold(self) -> float:
+        """The matching threshold, which must be known by now."""
+        if self.config.match_threshold is None:
+            raise InvalidInput("goals.match_threshold is not set, and no perception sets it.")
+        return self.config.match_threshold
+
     def transition_reward(
         self, now: ObjectSet, following: ObjectSet, goal: ObjectGoal
     ) -> np.ndarray:
@@ -48,25 +57,23 @@ class GoalSpace:
         reward = self.reward(following, goal)
         if self.rest is None or not self.config.disturb:
             return reward
-        moved = disturbance(now, following, goal, self.rest, self.config.match_threshold)
+        moved = disturbance(now, following, goal, self.rest, self.threshold)
         return reward - self.config.disturb * moved
 
     def reward(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Eq. 7 for every set and goal, (...,)."""
-        return matching_reward(
-            objects, goal, self.config.match_threshold, self.config.no_match_reward
-        )
+        return matching_reward(objects, goal, self.threshold, self.config.no_match_reward)
 
     def solved(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Is the matched object within the threshold of the goal's place? (...,) bool."""
-        found = match(objects, goal.what, self.config.match_threshold)
+        found = match(objects, goal.what, self.threshold)
         place = take_object(objects.position, found.index)
         near = np.linalg.norm(place - goal.position, axis=-1) < self.config.solved_threshold
         return found.matched & near
 
     def achieved(self, objects: ObjectSet, what: np.ndarray) -> tuple[ObjectGoal, np.ndarray]:
         """Return the matched object of each set as a goal, and where there is a match (...,)."""
-        found = match(objects, what, self.config.match_threshold)
+        found = match(objects, what, self.threshold)
         goal = ObjectGoal(*(take_object(a, found.index) for _, a in objects.goals().arrays()))
         return goal, found.matched
 

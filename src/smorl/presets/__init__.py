@@ -28,12 +28,21 @@ def _task(task: str, n: int) -> str:
 
 
 def _all() -> dict[str, Preset]:
-    found = {"debug": Preset("everything in seconds, to see that it runs", fast.debug)}
+    found = {
+        "debug": Preset("everything in seconds, to see that it runs", fast.debug),
+        "debug-visual": Preset("the same from pixels, every stage", fast.debug_visual),
+    }
     counts = {"rearrange": range(1, 7), "push": range(1, 4)}
     for task, numbers in counts.items():
         for n in numbers:
             found[f"gt-{task}-{n}"] = Preset(
                 f"SMORL on ground truth, {_task(task, n)}, in minutes", partial(fast.smorl, task, n)
+            )
+    for task, numbers in {"rearrange": range(1, 4), "push": range(1, 3)}.items():
+        for n in numbers:
+            found[f"visual-{task}-{n}"] = Preset(
+                f"SMORL from pixels, {_task(task, n)}: perception first, then the agent",
+                partial(fast.visual, task, n),
             )
     for task, numbers in {"rearrange": range(1, 5), "push": range(1, 3)}.items():
         for n in numbers:

@@ -48,6 +48,25 @@ def smorl(task: str, n: int) -> RunConfig:
     )
 
 
+def visual(task: str, n: int) -> RunConfig:
+    """SMORL from pixels: the learner of `smorl(task, n)` on tracked objects.
+
+    Positions are image coordinates: a metre on the table is about four of them sideways and
+    about three in depth, so thresholds and the reward's scale change by that much.
+    """
+    base = smorl(task, n)
+    return replace(
+        base,
+        method="smorl",
+        env=base.env.replace("smorl/", "smorl/Visual"),
+        perception=f"scalor-{n}",
+        goals=replace(base.goals, match_threshold=None, no_match_reward=-1.5, prior="fitted"),
+        relabel=replace(base.relabel, moved=0.04),
+        sac=replace(base.sac, reward_scale=1.5),
+        evaluation=replace(base.evaluation, solved_threshold=0.1),
+    )
+
+
 def sac_her(task: str, n: int) -> RunConfig:
     """SAC+HER with the environment steps, updates, layer sizes and learner of `smorl(task, n)`."""
     base, budget = paper.sac_her(task, n), smorl(task, n)
@@ -98,4 +117,18 @@ def debug() -> RunConfig:
             final_episodes=4,
             subgoals=replace(base.evaluation.subgoals, length=3, attempts=3),
         ),
+    )
+
+
+def debug_visual() -> RunConfig:
+    """Every stage of a run from pixels in seconds: data, perception, agent; learns nothing."""
+    base, visible = debug(), visual("rearrange", 1)
+    return replace(
+        base,
+        method="smorl",
+        env=visible.env,
+        perception="debug-scalor",
+        goals=visible.goals,
+        relabel=visible.relabel,
+        evaluation=replace(base.evaluation, solved_threshold=0.1),
     )

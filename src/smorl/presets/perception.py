@@ -30,7 +30,7 @@ class PerceptionPreset:
 
 
 # The fast presets' training, by number of pucks: (slots, iterations).
-FAST = {1: (4, 1500), 2: (5, 1500), 3: (6, 2000), 4: (8, 2000)}
+FAST = {1: (4, 2000), 2: (5, 2000), 3: (6, 2500), 4: (7, 2500)}
 
 PAPER_PROVENANCE = {
     "data.episodes": "release, 101 episodes; paper, 10,000 points",
@@ -72,12 +72,13 @@ def scalor(n: int) -> PerceptionConfig:
     slots, iterations = FAST[n]
     return PerceptionConfig(
         env=env_id(n),
-        data=SequencesConfig(episodes=100, steps=100, first_frames=0.3),
+        threads=1,
+        data=SequencesConfig(episodes=500, steps=40, first_frames=0.3),
         scalor=ScalorConfig(slots=slots),
         optimise=OptimiseConfig(
             iterations=iterations,
             batch=16,
-            lengths=(2, 4, 6),
+            lengths=(2, 2, 4, 6, 8),
             lr=1e-3,
             lr_final=0.1,
             decay_from=0.5,
@@ -120,6 +121,11 @@ def paper(n: int) -> PerceptionConfig:
             temperature_steps=20_000,
             explained=0.1,
             overlap=1.0,
+            coexist=1.0,
+            forget=0.0,
+            mask_bias=0.0,
+            paint=0.0,
+            where_std=0.0,
             born=0.7,
             dies=0.6,
         ),

@@ -140,7 +140,7 @@ def future_goals(
     # Only appearances are needed to find the candidates, so only these are copied for whole paths.
     nothing = np.zeros((*objects.present[episode].shape, 0), np.float32)
     path = ObjectSet(objects.what[episode], nothing, nothing, nothing, objects.present[episode])
-    found = match(path, goal.what[:, None], space.config.match_threshold)
+    found = match(path, goal.what[:, None], space.threshold)
     candidate = found.matched & (np.arange(steps) >= first[:, None])
     count = candidate.sum(1)
     rank = np.floor(rng.random(len(step)) * count).astype(np.int64)

@@ -9,11 +9,13 @@ from smorl.agents.agent import PassiveAgent, SacAgent
 from smorl.config import from_json
 from smorl.errors import InvalidInput
 from smorl.goals.spaces import GoalSpace
-from smorl.methods import get_method, make_envs
+from smorl.methods import Senses, get_method, make_envs
 from smorl.perception.encoder import Encoder
+from smorl.perception.scalor.weights import load_weights
 from smorl.training.checkpoint import load_latest
 from smorl.training.run_dir import RunDir
 from smorl.training.run_state import RunState, count_items
+from smorl.training.senses import PERCEPTION
 from smorl.training.settings import RunConfig
 
 
@@ -36,12 +38,14 @@ def load_run(path: Path, env: str | None = None) -> LoadedRun:
     checkpoint = load_latest(Path(path) / "checkpoints")
     if checkpoint is None:
         raise InvalidInput(f"{path} has no checkpoint yet; let `smorl train` run a little longer.")
-    state = RunState.create(config, _items(config.env))
+    method = get_method(config.method)
+    perception = load_weights(Path(path) / PERCEPTION) if method.pixels else None
+    state = RunState.create(config, Senses(_items(config.env, method.pixels), None, perception))
     state.load_agent(checkpoint)
     encoder = state.encoder
     if env is not None and env != config.env:
-        identities = encoder.layout.what
-        encoder = get_method(config.method).encoder(_items(env), identities)
+        senses = Senses(_items(env, method.pixels), encoder.layout.what, perception)
+        encoder = method.encoder(senses)
         if encoder.layout.position != state.encoder.layout.position:
             raise InvalidInput(
                 f"{path} is a {config.method} run: its state is one vector of "
@@ -59,8 +63,8 @@ def load_run(path: Path, env: str | None = None) -> LoadedRun:
     )
 
 
-def _items(env: str) -> int:
+def _items(env: str, pixels: bool) -> int:
     envs = make_envs(env, 1, 1)
-    items = count_items(envs)
+    items = count_items(envs, pixels)
     envs.close()
     return items

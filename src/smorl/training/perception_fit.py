@@ -10,7 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smorl.goals.appearance import choose_threshold, match_rates, self_supervised_pairs
+from smorl.goals.appearance import (
+    appearance_basis,
+    choose_threshold,
+    match_rates,
+    self_supervised_pairs,
+)
 from smorl.perception.dataset import Sequences
 from smorl.perception.scalor.tracker import ScalorTracker
 from smorl.perception.scalor.weights import PerceptionWeights, rounded
@@ -41,15 +46,15 @@ def fit_weights(
     """Return all a trained perception consists of, for the model as it will be stored."""
     model = rounded(state.model)
     encodings = encode(ScalorTracker(model), data)
-    mean, scale = appearance_scale(encodings.what[encodings.seen])
-    normalised = ((encodings.what - mean) / scale).astype(np.float32)
+    mean, basis = appearance_basis(encodings.what, encodings.ids)
+    normalised = (encodings.what - mean) @ basis
     threshold, match = fit_threshold(normalised, encodings.ids)
     prior = fit_prior(normalised, encodings.position, encodings.ids, config.seed)
     return PerceptionWeights(
         config=config.scalor,
         model=model,
         what_mean=mean,
-        what_scale=scale,
+        what_basis=basis,
         prior=prior.to_arrays(),
         threshold=threshold,
         meta={
@@ -74,19 +79,6 @@ def encode(tracker: ScalorTracker, data: Sequences) -> Encodings:
         found.append((objects.what, objects.position, np.where(seen, carry.ids, -1)))
     what, position, ids = (np.stack(arrays, 1) for arrays in zip(*found, strict=True))
     return Encodings(what, position, ids)
-
-
-def appearance_scale(what: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and scale (W,) that normalise appearances (M, W).
-
-    One scale for all dimensions, the total standard deviation: then the mean squared distance of
-    two detections is 2, as that of two one-hot codes, whatever the model; and dimensions that
-    carry nothing are not blown up to noise.
-    """
-    mean = what.mean(0) if len(what) else np.zeros(what.shape[-1])
-    spread = float(np.sqrt(what.var(0).sum())) if len(what) > 1 else 1.0
-    scale = np.full(what.shape[-1], spread if spread > 1e-6 else 1.0)
-    return mean.astype(np.float32), scale.astype(np.float32)
 
 
 def fit_threshold(what: np.ndarray, ids: np.ndarray) -> tuple[float, dict[str, float]]:

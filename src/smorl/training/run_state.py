@@ -20,7 +20,7 @@ from smorl.goals.priors import (
     from_arrays,
 )
 from smorl.goals.spaces import GoalSpace
-from smorl.methods import get_method
+from smorl.methods import Senses, get_method
 from smorl.perception.encoder import Encoder
 from smorl.replay.buffer import Replay
 from smorl.seeding import stream, torch_seed
@@ -59,10 +59,16 @@ class RunState:
     counters: Counters = field(default_factory=Counters)
 
     @classmethod
-    def create(cls, config: RunConfig, items: int) -> RunState:
-        """Return the state at step 0 for an environment with `items` = arm and pucks."""
-        encoder = get_method(config.method).encoder(items, None)
-        prior = uniform_prior(config, encoder)
+    def create(cls, config: RunConfig, senses: Senses) -> RunState:
+        """Return the state at step 0."""
+        encoder, goals = get_method(config.method).encoder(senses), config.goals
+        if senses.perception is None:
+            prior = uniform_prior(config, encoder)
+        else:
+            # Fitted to the encodings of the data that perception was trained on.
+            prior = from_arrays(senses.perception.prior)
+            if goals.match_threshold is None:
+                goals = replace(goals, match_threshold=senses.perception.threshold)
         low, high = prior.box()
         centre, spread = (low + high) / 2, (high - low) / 2
         sac = Sac(
@@ -78,7 +84,7 @@ class RunState:
             config.collect.replay_steps, config.collect.horizon, encoder.layout, ACTIONS
         )
         streams = {name: stream(config.seed, name) for name in ("collect", "learn")}
-        return cls(encoder, sac, replay, GoalSpace(config.goals, prior), streams)
+        return cls(encoder, sac, replay, GoalSpace(goals, prior), streams)
 
     def agent(self, config: RunConfig) -> SacAgent | PassiveAgent:
         """Return who acts."""
@@ -96,9 +102,14 @@ class RunState:
     def fit_rest(self, seed: int, still: float) -> None:
         """Fit how often each appearance moves less than `still` under random actions."""
         objects = self.replay.episodes.objects[: self.replay.size]
-        what, clusters = objects.what[objects.present], self.encoder.layout.slots
-        centres, _ = cluster_appearances(what, clusters, seed)
-        rest = Restfulness.fit(centres, objects, still, self.space.config.match_threshold)
+        if not objects.present.any():
+            return  # nothing was ever detected, so nothing can be disturbed
+        if isinstance(self.space.prior, FittedPrior):
+            centres = self.space.prior.centres
+        else:
+            what, clusters = objects.what[objects.present], self.encoder.layout.slots
+            centres, _ = cluster_appearances(what, clusters, seed)
+        rest = Restfulness.fit(centres, objects, still, self.space.threshold)
         self.space = replace(self.space, rest=rest)
 
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
@@ -144,14 +155,20 @@ class RunState:
         )
 
 
-def count_items(envs: gym.vector.VectorEnv) -> int:
-    """Return how many items, arm and pucks, an environment's state observation holds."""
+def count_items(envs: gym.vector.VectorEnv, pixels: bool = False) -> int:
+    """Return how many items, arm and pucks, there are; check that the method can see them."""
     space = envs.single_observation_space
-    if not isinstance(space, gym.spaces.Dict) or len(space["observation"].shape or ()) != 1:
+    shape = space["observation"].shape or () if isinstance(space, gym.spaces.Dict) else ()
+    if pixels and len(shape) == 3:
+        world = envs.unwrapped.world  # pyright: ignore[reportAttributeAccessIssue]
+        return world.task.num_objects + 1
+    if pixels or len(shape) != 1:
+        needs = "images, e.g. smorl/VisualRearrange2-v0" if pixels else "smorl/Rearrange2-v0"
         raise InvalidInput(
-            "this method needs state observations, e.g. smorl/Rearrange2-v0, not images."
+            f"this method needs {'' if pixels else 'state observations, e.g. '}{needs}, and this "
+            f"environment shows observations of shape {shape}."
         )
-    return (space["observation"].shape or (0,))[0] // 2
+    return shape[0] // 2
 
 
 def uniform_prior(config: RunConfig, encoder: Encoder) -> Prior:

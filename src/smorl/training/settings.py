@@ -43,8 +43,11 @@ class EvaluationConfig:
 class RunConfig:
     """Everything that determines a run. The same config and seed give the same run."""
 
-    method: Literal["smorl-gt", "sac-her", "passive"] = "smorl-gt"
+    method: Literal["smorl", "smorl-gt", "sac-her", "passive"] = "smorl-gt"
     env: str = "smorl/Rearrange2-v0"
+    # Where methods that see pixels get their perception: a preset to train first (scalor-2), a
+    # perception run, or shipped:scalor-2.
+    perception: str | None = None
     seed: int = 0
     threads: int = 1  # CPU threads of physics and of the learner
     checkpoint_minutes: float = 2.0

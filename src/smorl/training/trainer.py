@@ -18,7 +18,8 @@ import torch
 from smorl.errors import Diverged
 from smorl.evaluation.evaluate import Evaluation, evaluate
 from smorl.goals.spaces import GoalSpace
-from smorl.methods import get_method, make_envs
+from smorl.methods import Senses, get_method, make_envs
+from smorl.perception.scalor.weights import PerceptionWeights
 from smorl.replay.relabel import sample_batch
 from smorl.training.checkpoint import load_latest, save_checkpoint
 from smorl.training.collector import collect
@@ -60,12 +61,21 @@ class Trainer:
     """A run: its state, its environments, its folder."""
 
     def __init__(
-        self, config: RunConfig, run: RunDir, reporter: Reporter, *, tensorboard: bool = False
+        self,
+        config: RunConfig,
+        run: RunDir,
+        reporter: Reporter,
+        *,
+        perception: PerceptionWeights | None = None,
+        tensorboard: bool = False,
     ) -> None:
         self.config, self.run, self.reporter = config, run, reporter
-        self.learns = get_method(config.method).learns
-        self.envs = make_envs(config.env, config.collect.num_envs, config.threads)
-        self.state = RunState.create(config, count_items(self.envs))
+        method = get_method(config.method)
+        self.learns = method.learns
+        rows = config.collect.num_envs
+        self.envs = make_envs(config.env, rows, config.threads, goal_images=False)
+        senses = Senses(count_items(self.envs, method.pixels), perception=perception)
+        self.state = RunState.create(config, senses)
         self.agent = self.state.agent(config)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
         self.distance: float | None = None
@@ -129,7 +139,7 @@ class Trainer:
         counters.rounds += 1
         done = counters.env_steps >= self.config.collect.initial_steps
         if first and done:  # the random data is complete
-            if self.config.goals.prior == "fitted":
+            if self.config.goals.prior == "fitted" and not get_method(self.config.method).pixels:
                 state.fit_prior(self.config.seed)
             if self.config.goals.disturb:
                 state.fit_rest(self.config.seed, self.config.relabel.moved)

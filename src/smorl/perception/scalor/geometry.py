@@ -60,9 +60,10 @@ def paste_sum(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
     """
     batch, count, glimpse, channels, _ = glimpses.shape
     across, down = _paste_weights(where, glimpse, size)
-    wide = glimpses.reshape(batch * count, glimpse * channels, glimpse) @ across.reshape(
-        batch * count, size, glimpse
-    ).mT
+    wide = (
+        glimpses.reshape(batch * count, glimpse * channels, glimpse)
+        @ across.reshape(batch * count, size, glimpse).mT
+    )
     wide = wide.reshape(batch, count * glimpse, channels * size)
     down = down.permute(0, 2, 1, 3).reshape(batch, size, count * glimpse)
     picture = (down @ wide).reshape(batch, size, channels, size)

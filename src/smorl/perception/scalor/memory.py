@@ -46,7 +46,7 @@ def remember(
     state: State,
     memory: Memory,
     alpha: Tensor,
-    what_scale: Tensor,
+    what_basis: Tensor,
     limit: int,
     same: float,
 ) -> tuple[State, Memory]:
@@ -57,7 +57,7 @@ def remember(
     covered, for at most `limit` frames, unless a live object looks the same.
     """
     slots = state.slots
-    gap = (slots.what[:, :, None] - memory.slots.what[:, None]) / what_scale
+    gap = (slots.what[:, :, None] - memory.slots.what[:, None]) @ what_basis
     near = gap.norm(dim=-1)  # (B, live, remembered)
     possible = (slots.alive & state.new)[..., None] & memory.slots.alive[:, None]
     near = torch.where(possible, near, torch.inf)
@@ -70,7 +70,7 @@ def remember(
     kept = replace(memory.slots, alive=memory.slots.alive & ~returned)
     still = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
     # One that looks like a live object was a second view of it, not something hidden behind it.
-    gap = (before.what[:, :, None] - slots.what[:, None]) / what_scale
+    gap = (before.what[:, :, None] - slots.what[:, None]) @ what_basis
     double = ((gap.norm(dim=-1) < same) & slots.alive[:, None]).any(2)
     lost = replace(before, alive=before.alive & ~still.any(2) & ~double)
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)

@@ -63,9 +63,7 @@ class Scalor(nn.Module):
         self.encoder = GlimpseEncoder(config, 3, 2 * config.what)
         self.decoder = GlimpseDecoder(config)
         self.discovery = Discovery(config, self.encoder, self.decoder)
-        self.propagation = Propagation(
-            config, actions, self.encoder, self.decoder, pictures
-        )
+        self.propagation = Propagation(config, actions, self.encoder, self.decoder, pictures)
 
     def init(self, batch: int) -> State:
         """Return the state before the first frame."""
@@ -157,6 +155,9 @@ class Scalor(nn.Module):
         picture, foreground, alpha = blend(shown, background)
         terms = {f"kl/{name}": sum(kl[name] for kl in kls) for name in kls[0]}
         terms["kl/background"] = kl_background
+        # An exponential prior on the masks. Without it nothing keeps an object from painting
+        # pieces of table in the table's colour.
+        terms["kl/mask"] = self.config.paint * shown.alpha.sum((1, 2, 3))
         terms["log_likelihood"] = log_normal(image, picture, self.config.sigma)
         return Frame(picture, foreground, background, alpha, terms), latent, memory
 

@@ -3,6 +3,8 @@
 Glimpses are (B, N, G, C, G) throughout (see geometry.py); the convolutional networks permute.
 """
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 
@@ -19,9 +21,7 @@ def conv(inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 
 def grow(inputs: int, outputs: int, factor: int, groups: int) -> nn.Module:
     """Enlarge a picture `factor` times by a 1x1 convolution and a pixel shuffle."""
     wide = nn.Conv2d(inputs, outputs * factor**2, 1)
-    return nn.Sequential(
-        wide, nn.PixelShuffle(factor), nn.ELU(), nn.GroupNorm(groups, outputs)
-    )
+    return nn.Sequential(wide, nn.PixelShuffle(factor), nn.ELU(), nn.GroupNorm(groups, outputs))
 
 
 def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
@@ -48,7 +48,7 @@ class ImageEncoder(nn.Module):
         else:
             layers = [conv(inputs, c // 2, 4, 4)]
             widths = [c // 2, *([c] * (halvings - 2))]
-            layers += [conv(a, b, 4, 2) for a, b in zip(widths[:-1], widths[1:], strict=True)]
+            layers += [conv(a, b, 4, 2) for a, b in pairwise(widths)]
         self.down = nn.Sequential(*layers)
         self.lateral = nn.Sequential(*(conv(c, c, 3) for _ in range(2 if paper else 1)))
         self.out = conv(2 * c, c, 3)
@@ -169,10 +169,7 @@ class MaskEncoder(nn.Module):
         else:
             halvings = side.bit_length() - 1
             widths = [1, 16, 32, *([64] * (halvings - 2))]
-            layers = [
-                conv(a, b, 4, 2, 4 if b == 16 else 8)
-                for a, b in zip(widths[:-1], widths[1:], strict=True)
-            ]
+            layers = [conv(a, b, 4, 2, 4 if b == 16 else 8) for a, b in pairwise(widths)]
             self.net = nn.Sequential(*layers, conv(64, outputs, 1))
 
     def forward(self, alpha: Tensor) -> Tensor:

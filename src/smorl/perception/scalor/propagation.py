@@ -130,7 +130,9 @@ class Propagation(nn.Module):
         alive = alive & ~hidden
         presence = presence * alive[..., None]
         prior = self.prior(slots, action)
-        stays = torch.where(hidden[..., None], logit.new_tensor(_HIDDEN_PRIOR).logit(), prior.presence)
+        stays = torch.where(
+            hidden[..., None], logit.new_tensor(_HIDDEN_PRIOR).logit(), prior.presence
+        )
         weight, exists = presence[..., 0], slots.alive
         kl = {
             "what": (weight * what_q.kl(prior.what)).sum(1),

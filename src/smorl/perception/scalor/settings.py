@@ -33,17 +33,18 @@ class ScalorConfig:
     window: float = 0.5  # half extent of what a tracked object attends to; 0: the paper's 2x2 crop
 
     # Likelihood, presence, lifetime
-    sigma: float = 0.1
+    sigma: float = 0.07
+    paint: float = 1.0  # nats that covering one pixel costs, so that masks end where objects end
     presence_logit: float = 8.8  # presence logits lie in +- this
     presence_bias: float = -0.3  # where discovery's logit starts, before the tanh
     mask_bias: float = -1.5  # where mask logits start: what need not be painted stays unpainted
     prior_start: float = 0.1  # presence prior, annealed geometrically
-    prior_end: float = 1e-4
+    prior_end: float = 1e-16
     prior_steps: int = 500
     temperature_start: float = 1.0
     temperature_end: float = 0.3
     temperature_steps: int = 1000
-    explained: float = 0.1  # a proposal overlapping tracked objects by more is rejected
+    explained: float = 0.5  # a proposal overlapping tracked objects by more is rejected
     overlap: float = 1.0  # one overlapping a surer proposal by more is rejected too; 1: never
     coexist: float = 0.7  # a tracked object covered more than this by nearer ones goes; 1: never
     born: float = 0.7  # presence above which a proposal is tracked

@@ -38,7 +38,7 @@ class Slots:
         values = [torch.zeros(batch, config.slots, size) for size in sizes]
         values[1][..., :2] = config.size
         alive = torch.zeros(batch, config.slots, dtype=torch.bool)
-        return cls(*values, alive=alive, ids=torch.full((batch, config.slots), -1))
+        return cls(*values, alive, torch.full((batch, config.slots), -1))  # pyright: ignore
 
     @classmethod
     def born(
@@ -50,7 +50,9 @@ class Slots:
             for size in (4, config.tracker, 2 * PRIOR_STATE, 1)
         ]
         alive = presence[..., 0] > config.born
-        return cls(what, where, depth, presence, *fresh, alive, torch.full(alive.shape, -1))
+        bias, state, prior, absence = fresh
+        ids = torch.full(alive.shape, -1)
+        return cls(what, where, depth, presence, bias, state, prior, absence, alive, ids)
 
     def map(self, function) -> Slots:
         """Apply a function to every tensor."""
@@ -71,9 +73,7 @@ def merge(tracked: Slots, found: Slots, next_id: Tensor) -> tuple[Slots, Tensor,
     count = tracked.alive.shape[1]
     order = torch.cumsum(found.alive, 1) - 1 + next_id[:, None]
     found = replace(found, ids=torch.where(found.alive, order, -1))
-    key = torch.cat(
-        [2.0 * tracked.alive, torch.where(found.alive, found.presence[..., 0], 0.0)], 1
-    )
+    key = torch.cat([2.0 * tracked.alive, torch.where(found.alive, found.presence[..., 0], 0.0)], 1)
     chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
 
     def pick(old: Tensor, new: Tensor) -> Tensor:

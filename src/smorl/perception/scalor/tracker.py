@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ class TrackerConfig:
     memory: int = 10  # frames a hidden object keeps its last place; 0: none
     same: float = 0.5  # what distance (normalised) below which a new object is a remembered one
 
+    smooth: float = 0.5  # share of the former appearance kept each frame, per tracked object
+
     def __post_init__(self) -> None:
         if self.first_passes < 1 or self.memory < 0 or self.same < 0:
             raise InvalidInput(
@@ -44,6 +47,7 @@ class Carry:
     age: np.ndarray  # (B, N) int
     ids: np.ndarray  # (B, N) int64, -1 where empty
     new: np.ndarray  # (B, N) bool: found in the last frame
+    look: Tensor  # (B, N, W) appearance over time, as returned but not normalised
     frame: Frame | None = None
 
 
@@ -58,7 +62,7 @@ class Drawing:
 
 
 class ScalorTracker:
-    """The Encoder of visual SMORL. what is normalised as (raw - mean) / scale.
+    """The Encoder of visual SMORL. what is normalised as (raw - mean) @ basis.
 
     position and scale are in image coordinates. They are the centre and the half extent of the
     object's mask, not of the box it is drawn in: nothing in the ELBO asks the model to keep an
@@ -70,16 +74,16 @@ class ScalorTracker:
         self,
         model: Scalor,
         what_mean: np.ndarray | None = None,
-        what_scale: np.ndarray | None = None,
+        what_basis: np.ndarray | None = None,
         config: TrackerConfig | None = None,
     ) -> None:
         self.model = model.eval().requires_grad_(False)
         self.config = TrackerConfig() if config is None else config
         size = model.config.what
         mean = np.zeros(size) if what_mean is None else what_mean
-        scale = np.ones(size) if what_scale is None else what_scale
+        basis = np.eye(size) if what_basis is None else what_basis
         self.what_mean = torch.as_tensor(np.asarray(mean, np.float32))
-        self.what_scale = torch.as_tensor(np.asarray(scale, np.float32))
+        self.what_basis = torch.as_tensor(np.asarray(basis, np.float32))
         self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2)
         self._annealed = model.schedule(10**9)
         self._sampler = Sampler(None)
@@ -96,6 +100,7 @@ class ScalorTracker:
             np.zeros(shape, np.int64),
             np.full(shape, -1),
             np.zeros(shape, bool),
+            state.slots.what,
         )
 
     def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
@@ -129,11 +134,11 @@ class ScalorTracker:
                 state,
                 memory,
                 frame.alpha,
-                self.what_scale,
+                self.what_basis,
                 self.config.memory,
                 self.config.same,
             )
-        return self._report(state, memory, frame)
+        return self._report(carry, state, memory, frame)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode pictures (B, S, S, 3), each on its own, without history."""
@@ -177,12 +182,15 @@ class ScalorTracker:
         two = self._begin(_rows(state, off), images[off], action[off])
         return _join(one[0], two[0], order), _join(one[1], two[1], order)
 
-    def _report(self, state: State, memory: Memory, frame: Frame) -> tuple[Carry, ObjectSet]:
+    def _report(
+        self, carry: Carry, state: State, memory: Memory, frame: Frame
+    ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
+        look = self._smooth(carry, objects)
         present = objects.alive
         share = (age / max(1, self.config.memory))[..., None].float()
         shown = present[..., None]
-        what = (objects.what - self.what_mean) / self.what_scale * shown
+        what = (look - self.what_mean) @ self.what_basis * shown
         place, extent = extent_of(self.model.decoder(objects.what)[1], objects.where)
         found = ObjectSet(
             what=what.numpy(),
@@ -192,9 +200,18 @@ class ScalorTracker:
             present=present.numpy(),
         )
         carry = Carry(
-            state, memory, objects, age.numpy(), objects.ids.numpy(), new.numpy(), frame
+            state, memory, objects, age.numpy(), objects.ids.numpy(), new.numpy(), look, frame
         )
         return carry, found
+
+    def _smooth(self, carry: Carry, objects: Slots) -> Tensor:
+        """Mix each object's appearance with what it was; a first frame has nothing to mix."""
+        before = torch.as_tensor(carry.ids)[:, None]
+        same = (objects.ids[..., None] == before) & objects.alive[..., None]
+        same &= carry.state.started[:, None, None]
+        former = same.float() @ carry.look
+        share = self.config.smooth * same.any(2, keepdim=True)
+        return (1 - share) * objects.what + share * former
 
     def _images(self, observation: np.ndarray) -> Tensor:
         size = self.model.config.image_size
@@ -222,17 +239,17 @@ def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
     return where[..., 2:] + where[..., :2] * mean, where[..., :2] * (2 * deviation).clamp_max(1)
 
 
-def _rows(noun, index: Tensor):
+def _rows(noun, index: Tensor) -> Any:
     """Pick rows of every tensor in a dataclass, nested ones and dicts included."""
     return _walk(lambda tensor: tensor[index], noun)
 
 
-def _join(one, two, order: Tensor):
+def _join(one, two, order: Tensor) -> Any:
     """Put two batches back into one, row i from position order[i] of their concatenation."""
     return _walk(lambda a, b: torch.cat([a, b])[order], one, two)
 
 
-def _mix(mask: Tensor, one, two):
+def _mix(mask: Tensor, one, two) -> Any:
     """Take rows from `one` where `mask` (B,), from `two` elsewhere."""
 
     def choose(a: Tensor, b: Tensor) -> Tensor:
@@ -241,7 +258,7 @@ def _mix(mask: Tensor, one, two):
     return _walk(choose, one, two)
 
 
-def _walk(function, *nouns):
+def _walk(function, *nouns) -> Any:
     first = nouns[0]
     if isinstance(first, Tensor):
         return function(*nouns)

@@ -1,6 +1,6 @@
 """One file with everything a trained perception needs: `weights.safetensors`.
 
-Tensors `model/...` (float16), `what/mean`, `what/scale`, `prior/...`; the rest is JSON in the
+Tensors `model/...` (float16), `what/mean`, `what/basis`, `prior/...`; the rest is JSON in the
 header: the model's settings, the matching threshold, where it was trained and by which command.
 A hash over all tensors is in the header too. Nothing is ever unpickled.
 """
@@ -26,7 +26,7 @@ from smorl.config import from_json, to_json
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.perception.scalor.model import Scalor
 from smorl.perception.scalor.settings import ScalorConfig
-from smorl.perception.scalor.tracker import ScalorTracker
+from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig
 
 FILE = "weights.safetensors"
 FORMAT = 1
@@ -45,14 +45,18 @@ class PerceptionWeights:
     config: ScalorConfig
     model: Scalor
     what_mean: np.ndarray
-    what_scale: np.ndarray
+    what_basis: np.ndarray
     prior: dict[str, np.ndarray]
     threshold: float
     meta: dict[str, Any] = field(default_factory=dict)
 
-    def tracker(self) -> ScalorTracker:
-        """Return the encoder: pictures to objects with normalised appearance."""
-        return ScalorTracker(self.model, self.what_mean, self.what_scale)
+    def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
+        """Return the encoder: pictures to objects with normalised appearance.
+
+        By default the tracker recognises what comes back into view by `threshold`.
+        """
+        config = TrackerConfig(same=self.threshold) if config is None else config
+        return ScalorTracker(self.model, self.what_mean, self.what_basis, config)
 
     @property
     def env(self) -> str:
@@ -64,7 +68,7 @@ def save_weights(path: Path, weights: PerceptionWeights) -> Path:
     """Write the file under a temporary name, force it onto the disk, rename it."""
     path = Path(path)
     arrays = {f"model/{k}": _half(v) for k, v in weights.model.state_dict().items()}
-    arrays |= {"what/mean": weights.what_mean, "what/scale": weights.what_scale}
+    arrays |= {"what/mean": weights.what_mean, "what/basis": weights.what_basis}
     arrays |= {f"prior/{k}": v for k, v in weights.prior.items()}
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     header = {
@@ -98,14 +102,14 @@ def load_weights(path: Path) -> PerceptionWeights:
     config = _config(path, header["config"])
     model = Scalor(config)
     _fill(path, model, _under("model/", arrays))
-    mean, scale = arrays.get("what/mean"), arrays.get("what/scale")
-    if mean is None or scale is None or mean.shape != (config.what,) or scale.shape != mean.shape:
+    mean, basis = arrays.get("what/mean"), arrays.get("what/basis")
+    if mean is None or basis is None or basis.shape != mean.shape * 2 or len(mean) != config.what:
         raise _damaged(path, f"its appearance statistics do not have {config.what} dimensions")
     return PerceptionWeights(
         config=config,
         model=model.eval().requires_grad_(False),
         what_mean=mean,
-        what_scale=scale,
+        what_basis=basis,
         prior=_under("prior/", arrays),
         threshold=float(header["threshold"]),
         meta=header["meta"],
