@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from smorl.errors import DamagedFile, InvalidInput
-from smorl.goals.priors import FittedPrior, UniformPrior, from_arrays
+from smorl.goals.priors import (
+    EmpiricalPrior,
+    FittedPrior,
+    NormalPrior,
+    UniformPrior,
+    from_arrays,
+)
 
 
 def two_clusters(count=2000, seed=0):
@@ -65,5 +71,56 @@ def test_bad_inputs_are_refused():
         FittedPrior.fit(np.zeros((3, 2)), np.zeros((3, 2)), 9, 0)
     with pytest.raises(InvalidInput, match="low < high"):
         UniformPrior(np.float32([1, 0]), np.float32([0, 1]))
+    with pytest.raises(InvalidInput, match="positive deviation"):
+        NormalPrior(np.zeros(2), np.array([1.0, 0.0]))
+    with pytest.raises(InvalidInput, match="sum to 1"):
+        EmpiricalPrior(np.zeros((2, 3)), np.ones(2))
+    with pytest.raises(InvalidInput, match="as many"):
+        EmpiricalPrior.uniform(np.zeros((0, 3)))
     with pytest.raises(DamagedFile):
         from_arrays({"centres": np.zeros(3)})
+    with pytest.raises(DamagedFile):
+        from_arrays({"latents": np.zeros((2, 3)), "weights": np.zeros(2)})
+
+
+NOTHING = np.zeros((20_000, 0), np.float32)  # appearances of a flat state
+
+
+def test_normal_prior_is_the_prior_of_a_vae():
+    prior = NormalPrior.standard(4)
+    sample = prior.sample(NOTHING, np.random.default_rng(0))
+    assert sample.shape == (20_000, 4)
+    assert sample.dtype == np.float32
+    np.testing.assert_allclose(sample.mean(0), np.zeros(4), atol=0.03)
+    np.testing.assert_allclose(np.cov(sample.T), np.eye(4), atol=0.05)
+    low, high = NormalPrior(np.float32([1, 2]), np.float32([0.5, 3])).box()
+    np.testing.assert_array_equal(low, [0, -4])
+    np.testing.assert_array_equal(high, [2, 8])
+
+
+def test_empirical_prior_draws_by_weight_and_nothing_else():
+    latents = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    weights = np.array([0.0, 0.1, 0.6, 0.3, 0.0])
+    sample = EmpiricalPrior(latents, weights).sample(NOTHING, np.random.default_rng(1))
+    same = (sample[:, None] == latents[None]).all(-1)
+    assert same.any(1).all()
+    shares = same.mean(0)
+    assert shares[0] == shares[4] == 0
+    np.testing.assert_allclose(shares, weights, atol=0.02)
+    low, high = EmpiricalPrior.uniform(latents).box()
+    np.testing.assert_array_equal(low, latents.min(0))
+    np.testing.assert_array_equal(high, latents.max(0))
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        NormalPrior(np.float32([1, -2]), np.float32([0.5, 3])),
+        EmpiricalPrior.uniform(np.arange(14, dtype=np.float32).reshape(7, 2)),
+    ],
+)
+def test_latent_priors_round_trip_and_repeat(prior):
+    again = from_arrays(prior.to_arrays())
+    assert type(again) is type(prior)
+    a, b = (p.sample(NOTHING[:50], np.random.default_rng(2)) for p in (prior, again))
+    np.testing.assert_array_equal(a, b)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ class Prior(Protocol):
         ...
 
     def box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high corners (P,) of the support."""
+        """Return low and high corners (P,) of the support, or of nearly all of it."""
         ...
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -117,6 +118,75 @@ class FittedPrior:
         return {name: getattr(self, name) for name in names}
 
 
+@dataclass(frozen=True)
+class NormalPrior:
+    """Normal(mean, std) per dimension, whatever the appearance: the VAE's own prior (RIG)."""
+
+    mean: np.ndarray  # (P,)
+    std: np.ndarray
+
+    def __post_init__(self) -> None:
+        good = self.mean.ndim == 1 and self.mean.shape == self.std.shape
+        if not good or not np.isfinite(self.mean).all() or not np.all(self.std > 0):
+            raise InvalidInput(
+                f"a normal prior needs a mean and a positive deviation per dimension, got "
+                f"{self.mean.tolist()} and {self.std.tolist()}."
+            )
+
+    @classmethod
+    def standard(cls, size: int) -> NormalPrior:
+        """Return Normal(0, 1) in `size` dimensions."""
+        return cls(np.zeros(size, np.float32), np.ones(size, np.float32))
+
+    def sample(self, what: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        noise = rng.standard_normal((len(what), len(self.mean)), np.float32)
+        return (self.mean + self.std * noise).astype(np.float32)
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean -+ two deviations: 95 % per dimension."""
+        return self.mean - 2 * self.std, self.mean + 2 * self.std
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"mean": self.mean, "std": self.std}
+
+
+@dataclass(frozen=True)
+class EmpiricalPrior:
+    """One of the given vectors, by weight, whatever the appearance: Skew-Fit's replayed goals."""
+
+    latents: np.ndarray  # (M, P)
+    weights: np.ndarray  # (M,) probabilities
+
+    def __post_init__(self) -> None:
+        shape, total = self.weights.shape, float(self.weights.sum())
+        good = self.latents.ndim == 2 and len(self.latents) > 0 and shape == self.latents.shape[:1]
+        if not good or not np.all(self.weights >= 0) or abs(total - 1) > 1e-6:
+            raise InvalidInput(
+                f"an empirical prior needs vectors and as many probabilities that sum to 1, got "
+                f"shapes {self.latents.shape} and {shape}, sum {total:.6g}."
+            )
+
+    @classmethod
+    def uniform(cls, latents: np.ndarray) -> EmpiricalPrior:
+        """Return the prior in which all vectors (M, P) are alike."""
+        return cls(latents, np.full(len(latents), 1 / max(1, len(latents))))
+
+    @cached_property
+    def _cumulative(self) -> np.ndarray:
+        return np.cumsum(self.weights, dtype=np.float64)
+
+    def sample(self, what: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        uniform = rng.random(len(what)) * self._cumulative[-1]
+        index = np.searchsorted(self._cumulative, uniform, side="right")
+        return self.latents[np.minimum(index, len(self.latents) - 1)].astype(np.float32)
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.latents.min(0), self.latents.max(0)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"latents": self.latents, "weights": self.weights}
+
+
 def cluster_appearances(
     what: np.ndarray, clusters: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -132,12 +202,13 @@ def cluster_appearances(
     return model.cluster_centers_.astype(np.float32), np.asarray(model.labels_)
 
 
-def from_arrays(arrays: Mapping[str, np.ndarray]) -> UniformPrior | FittedPrior:
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> Prior:
     """Rebuild a prior from `to_arrays`."""
-    kind = FittedPrior if "centres" in arrays else UniformPrior
+    kinds = {"centres": FittedPrior, "mean": NormalPrior, "latents": EmpiricalPrior}
+    kind = next((kinds[name] for name in arrays if name in kinds), UniformPrior)
     try:
         return kind(**arrays)
-    except TypeError as error:
+    except (TypeError, InvalidInput) as error:
         raise DamagedFile(f"these arrays are not a prior: {sorted(arrays)}.") from error
 
 
