@@ -1,0 +1,1 @@
+"""beta-VAE: a whole picture as one vector, for RIG and Skew-Fit."""

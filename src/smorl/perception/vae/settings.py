@@ -1,0 +1,147 @@
+"""Sizes, likelihood and training of the beta-VAE; the numbers of RIG and Skew-Fit.
+
+The paper says only that the baselines started from standard settings; all numbers of the `paper_*`
+functions are the release's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from smorl.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class VaeConfig:
+    """One model. Pixels are in [0, 1]; the decoder is Normal(decode(z), variance) per pixel."""
+
+    image_size: int = 48  # Release: 48, the camera `multiobject_push`
+    latent: int = 4  # Release: 4 for one puck, 16 for two
+    # Release: the loss is the sum of squared errors plus 0.2 KL. The sum of squared errors is
+    # minus the log-likelihood of variance 1/2, so this is a decoder of that variance. The same
+    # variance enters p(x) of Skew-Fit, so that the density belongs to the model that was trained.
+    # Only beta * variance decides what is learned; variance alone scales log p(x).
+    beta: float = 0.2
+    variance: float = 0.5
+    min_variance: float = 1e-3  # Release: of the posterior
+    channels: int = 16  # Release: of all three convolutions
+    hidden: int = 512  # Release: after the convolutions, without activation
+    decoder_hidden: int = 256
+    decoder_channels: tuple[int, int] = (32, 128)
+    # "clamp": Release, to [0, 1], where the gradient is dead outside. "linear": ours, as it is.
+    output: Literal["clamp", "linear"] = "linear"
+    # "release": orthogonal convolutions with zero bias, linear layers uniform in +-1e-3.
+    # "torch": ours, the library's default, which gets off the ground sooner.
+    init: Literal["release", "torch"] = "torch"
+
+    def __post_init__(self) -> None:
+        checks = {
+            # Three halvings on the way in, two doublings on the way out.
+            "image_size": self.image_size >= 8 and self.image_size % 8 == 0,
+            "latent": self.latent >= 1,
+            "beta": self.beta >= 0,
+            "variance": self.variance > 0,
+            "min_variance": 0 < self.min_variance <= 1,
+            "channels": self.channels >= 1,
+            "hidden": self.hidden >= 1,
+            "decoder_hidden": self.decoder_hidden >= 1,
+            "decoder_channels": min(self.decoder_channels) >= 1,
+            "output": self.output in ("clamp", "linear"),
+            "init": self.init in ("release", "torch"),
+        }
+        _refuse("vae", self, checks)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Train `batches` batches every `every` env steps, up to `until` (None: to the end)."""
+
+    every: int
+    batches: int
+    until: int | None = None
+
+
+@dataclass(frozen=True)
+class VaeTraining:
+    """How the model is trained: once on the initial random data, then along with the agent."""
+
+    lr: float = 1e-3  # Release: Adam
+    batch: int = 128  # Release
+    initial: int = 0  # batches when the random data is complete
+    phases: tuple[Phase, ...] = ()  # none: the model is frozen from then on (RIG)
+
+    def __post_init__(self) -> None:
+        steps, start = [], 0
+        for phase in self.phases:
+            end = phase.until
+            steps.append(phase.every >= 1 and phase.batches >= 0 and (end is None or end > start))
+            start = float("inf") if end is None else end
+        checks = {
+            "lr": self.lr > 0,
+            "batch": self.batch >= 1,
+            "initial": self.initial >= 0,
+            "phases": all(steps),
+        }
+        _refuse("vae training", self, checks)
+
+
+def batches_due(phases: tuple[Phase, ...], before: int, after: int) -> int:
+    """Return the batches to train once env steps went from `before` to `after`.
+
+    Steps count from the end of the initial random data. A phase trains at its start + every,
+    + 2 every, and so on, its end included; rounds of any length add up to the same total.
+    """
+    total, start = 0, 0
+    for phase in phases:
+        end = after if phase.until is None else min(after, phase.until)
+        done = max(0, min(before, end) - start) // phase.every
+        total += (max(0, end - start) // phase.every - done) * phase.batches
+        if phase.until is None:
+            break
+        start = phase.until
+    return total
+
+
+def paper_vae(pucks: int) -> VaeConfig:
+    """The model of the release's RIG and Skew-Fit; beyond two pucks it had none."""
+    return VaeConfig(latent=_latent(pucks), output="clamp", init="release")
+
+
+def paper_rig(pucks: int) -> VaeTraining:
+    """Release: 20k (one puck) or 40k batches on the first 10k steps, then frozen."""
+    return VaeTraining(initial=20_000 if pucks == 1 else 40_000)
+
+
+def paper_skewfit() -> VaeTraining:
+    """Release: epochs of 500 env steps; 2000 batches each for 10 epochs, 200 each to epoch 99,
+    then 200 every other epoch."""
+    return VaeTraining(
+        phases=(Phase(500, 2_000, 5_000), Phase(500, 200, 50_000), Phase(1_000, 200))
+    )
+
+
+def fast_vae(pucks: int) -> VaeConfig:
+    """Ours: half the decoder, an output and a start that train in fewer batches."""
+    return VaeConfig(latent=_latent(pucks), decoder_channels=(32, 64))
+
+
+def fast_rig(pucks: int) -> VaeTraining:
+    """Ours: about four or six minutes of one core (66 ms a batch)."""
+    return VaeTraining(batch=64, initial=3_500 if pucks == 1 else 5_500)
+
+
+def fast_skewfit() -> VaeTraining:
+    """Ours: a shorter start, then the release's late 200 batches, five times rarer."""
+    return VaeTraining(batch=64, initial=1_500, phases=(Phase(5_000, 200),))
+
+
+def _latent(pucks: int) -> int:
+    return 4 if pucks == 1 else 16
+
+
+def _refuse(where: str, config: object, checks: dict[str, bool]) -> None:
+    for name, good in checks.items():
+        if not good:
+            value = getattr(config, name)
+            raise InvalidInput(f"{where}: {name} = {value} is out of range; choose a valid value.")

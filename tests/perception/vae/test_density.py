@@ -1,0 +1,59 @@
+"""The VAE as Skew-Fit's density model: rare pictures weigh more, and the bound is its ELBO."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from smorl.goals.skew import SkewConfig, log_importance, skewed_weights
+from smorl.perception.vae.fit import make_optimizer, train_vae
+from smorl.perception.vae.model import BetaVae
+from smorl.perception.vae.settings import VaeTraining
+from tests.perception.vae.small import SMALL, dots
+
+
+def test_the_bound_is_the_elbo_of_the_loss():
+    model, images = BetaVae(SMALL, seed=1), dots(6)
+    config = SkewConfig(samples=300, estimator="bound")
+    bound = log_importance(model, images, config, torch.Generator().manual_seed(0))
+    generator, pictures = torch.Generator().manual_seed(1), model.prepare(images)
+    with torch.no_grad():
+        elbo = np.mean([float(model.loss(pictures, generator)["elbo"]) for _ in range(300)])
+    assert bound.mean() == pytest.approx(elbo, abs=0.2)
+    tighter = replace(config, estimator="importance")
+    assert np.all(log_importance(model, images, tighter, torch.Generator().manual_seed(0)) >= bound)
+
+
+def test_a_model_that_ignores_its_latent_has_a_known_density():
+    # Then p(x) is Normal(constant picture, variance), whatever the posterior says.
+    model, images = BetaVae(SMALL, seed=1), dots(5)
+    with torch.no_grad():
+        model.decoder[0].weight.zero_()
+        model.spread.bias.fill_(-math.log(1e-3))  # log-variance near 0, the prior's
+        model.spread.weight.zero_()
+        model.mean.weight.zero_()
+        model.mean.bias.zero_()
+        constant = model.decode(torch.zeros(1, 3)).numpy()
+    squares = ((model.prepare(images).numpy() - constant) ** 2).sum((1, 2, 3))
+    for variance in (None, 2.0):
+        used = 0.5 if variance is None else variance
+        expected = -squares / (2 * used) - 0.5 * 768 * math.log(2 * math.pi * used)
+        config = SkewConfig(variance=variance, samples=3)
+        found = log_importance(model, images, config, torch.Generator())
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_rare_pictures_weigh_more():
+    # Nine of ten pictures are squares, one is a stripe the model hardly ever saw.
+    images = dots(100)
+    images[::10] = 60
+    images[::10, :, 7:9] = (20, 60, 250)
+    model, training = BetaVae(SMALL, seed=1), VaeTraining(batch=16, lr=3e-3)
+    generator = torch.Generator().manual_seed(0)
+    common = np.delete(images, np.s_[::10], 0)
+    train_vae(model, make_optimizer(model, training), common, training, 120, generator)
+    weights = skewed_weights(model, images, SkewConfig(), generator)
+    assert weights.sum() == pytest.approx(1)
+    assert weights[::10].sum() > 0.5
