@@ -334,6 +334,27 @@ def test_a_model_that_finds_nothing_is_restarted(tmp_path, capsys):
     assert len(set(losses.values())) == 3, "every attempt starts from other weights"
 
 
+def test_a_restarted_run_resumes_in_its_later_attempt(tmp_path, monkeypatch):
+    from smorl.training.perception import PerceptionTrainer
+
+    args = ["--scalor.presence_bias", "-5", "--optimise.lr", "1e-6", "--restarts", "1"]
+    args += ["--checkpoint_minutes", "0"]
+    assert train(tmp_path / "whole", *args) == 0
+    advance = PerceptionTrainer._advance
+
+    def cut(self):
+        if (self.state.attempt, self.state.iteration) == (1, 3):
+            raise KeyboardInterrupt
+        advance(self)
+
+    monkeypatch.setattr(PerceptionTrainer, "_advance", cut)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "cut", *args)
+    monkeypatch.undo()
+    assert train(tmp_path / "cut", *args) == 0
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+
+
 def poison(monkeypatch, times: int):
     """Make the ELBO NaN once per attempt, in the first `times` attempts."""
     from smorl.perception.scalor.model import Scalor

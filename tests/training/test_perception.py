@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from smorl.errors import InvalidInput
+from smorl.goals.appearance import appearance_basis
 from smorl.goals.priors import FittedPrior, UniformPrior
 from smorl.presets.perception import debug
-from smorl.training.perception_fit import appearance_scale, fit_threshold
+from smorl.training.perception_fit import fit_threshold
 from smorl.training.perception_prior import fit_prior, merge_clusters
 from smorl.training.perception_settings import (
     OptimiseConfig,
@@ -46,33 +47,6 @@ def test_settings_out_of_range_are_named():
         replace(debug(), restarts=-1)
 
 
-def clusters(centres, spread=0.05, count=300):
-    """Appearances around centres, and which centre each belongs to."""
-    rng = np.random.default_rng(0)
-    label = rng.integers(len(centres), size=count)
-    return np.asarray(centres, float)[label] + spread * rng.normal(size=(count, 2)), label
-
-
-def test_normalised_appearances_are_as_far_apart_as_one_hot_codes():
-    what, _ = clusters([[0, 0], [40, 0], [0, 40]])
-    mean, scale = appearance_scale(what)
-    normalised = (what - mean) / scale
-    distance = np.square(normalised[:, None] - normalised[None]).sum(-1)
-    assert distance.mean() == pytest.approx(2, rel=1e-4)
-    assert np.abs(normalised.mean(0)).max() < 1e-5
-
-
-def test_nothing_detected_still_gives_a_scale_and_a_prior():
-    mean, scale = appearance_scale(np.zeros((0, 3)))
-    assert mean.tolist() == [0, 0, 0]
-    assert scale.tolist() == [1, 1, 1]
-    what, ids = np.zeros((2, 3, 4, 3)), np.full((2, 3, 4), -1)
-    assert isinstance(fit_prior(what, what[..., :2], ids, 0), UniformPrior)
-    threshold, match = fit_threshold(what, ids)
-    assert threshold > 0
-    assert match == {"pairs": 0}
-
-
 def tracked(looks, places, episodes=6, frames=30):
     """Track objects: per object several looks (V, 2) it changes between, and one place each.
 
@@ -92,6 +66,37 @@ def tracked(looks, places, episodes=6, frames=30):
 
 LOOKS = [[[0, 0], [1, 0], [2, 0]], [[0, 3]], [[3, 3]]]
 PLACES = [(0.0, -0.8), (-0.5, 0.5), (0.5, 0.5)]
+
+
+def test_normalised_appearances_are_as_far_apart_as_one_hot_codes():
+    what, _, ids = tracked(LOOKS, PLACES)
+    mean, basis = appearance_basis(100 * what, ids)
+    normalised = ((100 * what - mean) @ basis).reshape(-1, 2)
+    distance = np.square(normalised[:, None] - normalised[None]).sum(-1)
+    assert distance.mean() == pytest.approx(2, rel=1e-4)
+    assert np.abs(normalised.mean(0)).max() < 1e-4
+
+
+def test_what_varies_within_a_track_counts_less_than_what_tells_tracks_apart():
+    rng = np.random.default_rng(0)
+    ids = np.broadcast_to(np.arange(2), (5, 20, 2))
+    what = np.stack([ids + 0.01 * rng.normal(size=ids.shape), rng.normal(size=ids.shape)], -1)
+    mean, basis = appearance_basis(what, ids)
+    normalised = (what - mean) @ basis
+    apart = np.square(normalised.mean((0, 1))[0] - normalised.mean((0, 1))[1]).sum()
+    within = normalised.var((0, 1)).sum(-1).mean()
+    assert apart > 10 * within, "although the second number varies twice as much as the first"
+
+
+def test_nothing_detected_still_gives_a_scale_and_a_prior():
+    what, ids = np.zeros((2, 3, 4, 3)), np.full((2, 3, 4), -1)
+    mean, basis = appearance_basis(what, ids)
+    assert mean.tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(basis, np.eye(3))
+    assert isinstance(fit_prior(what, what[..., :2], ids, 0), UniformPrior)
+    threshold, match = fit_threshold(what, ids)
+    assert threshold > 0
+    assert match == {"pairs": 0}
 
 
 def test_the_prior_knows_where_each_object_was():

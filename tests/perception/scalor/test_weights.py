@@ -20,7 +20,8 @@ from smorl.perception.scalor.weights import (
 )
 from smorl.presets.perception import debug
 
-CONFIG = debug().scalor
+# Presence starts switched on, so that even an untrained model reports objects.
+CONFIG = replace(debug().scalor, presence_bias=3.0)
 
 
 def make() -> PerceptionWeights:
@@ -32,7 +33,7 @@ def make() -> PerceptionWeights:
         config=CONFIG,
         model=model,
         what_mean=rng.normal(size=CONFIG.what).astype(np.float32),
-        what_scale=np.full(CONFIG.what, 1.7, np.float32),
+        what_basis=rng.normal(size=(CONFIG.what, CONFIG.what)).astype(np.float32),
         prior={"low": np.zeros(2, np.float32), "high": np.ones(2, np.float32)},
         threshold=0.37,
         meta={"env": "smorl/VisualRearrange1-v0", "seed": 3},
@@ -73,12 +74,13 @@ def test_rounding_leaves_the_model_itself_alone():
 def test_the_tracker_normalises_what(path):
     images = np.random.default_rng(1).integers(0, 256, (2, 64, 64, 3), dtype=np.uint8)
     weights = load_weights(path)
-    # A presence that is always on makes the untrained model report something.
-    plain = replace(weights, what_mean=np.zeros(CONFIG.what), what_scale=np.ones(CONFIG.what))
+    assert weights.tracker().config.same == weights.threshold
+    plain = replace(weights, what_mean=np.zeros(CONFIG.what), what_basis=np.eye(CONFIG.what))
     one = weights.tracker().encode_goal(images)
     other = plain.tracker().encode_goal(images)
+    assert one.present.any()
     np.testing.assert_array_equal(one.present, other.present)
-    expected = (other.what - weights.what_mean) / weights.what_scale
+    expected = (other.what - weights.what_mean) @ weights.what_basis
     np.testing.assert_allclose(one.what[one.present], expected[one.present], atol=1e-5)
 
 
