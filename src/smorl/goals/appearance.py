@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from smorl.errors import InvalidInput
 
-_SHRINK = 0.02  # share of the total variation added to the variation within tracks
+_OUTLIERS = 0.1  # share of the frames that may belong to a track gone astray
+_SHRINK = 0.002  # share of the total variation added to the variation within tracks
 Distances = NDArray[np.float64]
 
 
@@ -51,17 +52,27 @@ def appearance_basis(what: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.
         return np.zeros(size, np.float32), np.eye(size, dtype=np.float32)
     keys = np.stack([used[0], ids[used]], axis=1)
     _, group, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    group = group.reshape(-1)
-    centre = np.stack([np.bincount(group, column) / count for column in looks.T], 1)
-    inside = looks - centre[group]
     # The total variation stands in for what was never seen to vary, and for tracks too short.
     spread = np.cov(looks.T).reshape(size, size) + 1e-9 * np.eye(size)
-    within = inside.T @ inside / max(1, len(looks) - len(count)) + _SHRINK * spread
+    kept = np.ones(len(looks), bool)
+    for _ in range(3):  # a track that changes over to another object must not count as variation
+        inside = _deviations(looks, group.reshape(-1), len(count), kept)
+        degrees = max(1, int(kept.sum()) - len(count))
+        within = inside[kept].T @ inside[kept] / degrees + _SHRINK * spread
+        unusual = np.einsum("mi,ij,mj->m", inside, np.linalg.inv(within), inside)
+        kept = unusual <= np.quantile(unusual, 1 - _OUTLIERS)
     values, vectors = np.linalg.eigh(within)
     basis = vectors / np.sqrt(values)
     mean = looks.mean(0)
     basis /= max(1e-6, float(np.sqrt(((looks - mean) @ basis).var(0).sum())))
     return mean.astype(np.float32), basis.astype(np.float32)
+
+
+def _deviations(looks: np.ndarray, group: np.ndarray, groups: int, kept: np.ndarray) -> np.ndarray:
+    """Return looks (M, W) minus the mean of the kept ones of their group (M,)."""
+    count = np.maximum(np.bincount(group, kept, groups), 1)
+    centre = [np.bincount(group, column * kept, groups) / count for column in looks.T]
+    return looks - np.stack(centre, 1)[group]
 
 
 def match_rates(same: Distances, different: Distances, threshold: float) -> tuple[float, float]:

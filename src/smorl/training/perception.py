@@ -20,7 +20,7 @@ from smorl.errors import Diverged, RunConflict
 from smorl.evaluation.perception import evaluate_perception
 from smorl.perception.dataset import Sequences, describe, median_background
 from smorl.perception.scalor.diagnostics import NOT_FINITE, Finding, Statistics, diagnose, measure
-from smorl.perception.scalor.tracker import ScalorTracker
+from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig
 from smorl.perception.scalor.weights import FILE, load_weights, rounded, save_weights
 from smorl.training.checkpoint import load_latest, save_checkpoint
 from smorl.training.logger import RunLogger
@@ -140,7 +140,7 @@ class PerceptionTrainer:
         images, actions = spread_sequences(self.data, CHECK_EPISODES, CHECK_FRAMES)
         what_kl = state.recent["kl/what"] / max(state.recent["objects"], 1e-3)
         # A copy, because a tracker freezes its model.
-        tracker = ScalorTracker(rounded(state.model))
+        tracker = ScalorTracker(rounded(state.model), config=TrackerConfig(memory=0, unique=False))
         statistics = measure(tracker, images, actions, self.background, what_kl)
         findings = diagnose(statistics, share)
         row = {"attempt": state.attempt, "iteration": state.iteration, **statistics.row()}

@@ -17,13 +17,13 @@ from smorl.goals.appearance import (
     self_supervised_pairs,
 )
 from smorl.perception.dataset import Sequences
-from smorl.perception.scalor.tracker import ScalorTracker
+from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig
 from smorl.perception.scalor.weights import PerceptionWeights, rounded
 from smorl.training.perception_prior import fit_prior
 from smorl.training.perception_settings import PerceptionConfig
 from smorl.training.perception_state import PerceptionState
 
-ENCODED_EPISODES, ENCODED_FRAMES = 40, 61
+ENCODED_EPISODES, ENCODED_FRAMES = 100, 41
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ def fit_weights(
 ) -> PerceptionWeights:
     """Return all a trained perception consists of, for the model as it will be stored."""
     model = rounded(state.model)
-    encodings = encode(ScalorTracker(model), data)
+    # Whatever depends on how appearances compare must wait until that is known.
+    plain = TrackerConfig(memory=0, unique=False, smooth=0.0)
+    encodings = encode(ScalorTracker(model, config=plain), data)
     mean, basis = appearance_basis(encodings.what, encodings.ids)
     normalised = (encodings.what - mean) @ basis
     threshold, match = fit_threshold(normalised, encodings.ids)

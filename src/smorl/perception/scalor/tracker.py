@@ -18,6 +18,8 @@ from smorl.types import ObjectLayout, ObjectSet
 
 _MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
 
+_ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
+
 
 @dataclass(frozen=True)
 class TrackerConfig:
@@ -26,7 +28,9 @@ class TrackerConfig:
     first_passes: int = 5  # Paper: the first frame and goal images are processed 5 times.
     memory: int = 10  # frames a hidden object keeps its last place; 0: none
     same: float = 0.5  # what distance (normalised) below which a new object is a remembered one
-
+    # Objects that look the same are one object seen twice; the larger view counts. Matching by
+    # appearance (Eq. 7) assumes as much. Switch it off where objects are alike.
+    unique: bool = True
     smooth: float = 0.5  # share of the former appearance kept each frame, per tracked object
 
     def __post_init__(self) -> None:
@@ -187,22 +191,32 @@ class ScalorTracker:
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
         look = self._smooth(carry, objects)
+        masks = self.model.decoder(objects.what)[1]
+        what = (look - self.what_mean) @ self.what_basis
         present = objects.alive
+        if self.config.unique:
+            present = present & ~self._double(what, masks, objects, age)
         share = (age / max(1, self.config.memory))[..., None].float()
         shown = present[..., None]
-        what = (look - self.what_mean) @ self.what_basis * shown
-        place, extent = extent_of(self.model.decoder(objects.what)[1], objects.where)
+        place, extent = extent_of(masks, objects.where)
         found = ObjectSet(
-            what=what.numpy(),
+            what=(what * shown).numpy(),
             position=(place * shown).numpy(),
             scale=(extent * shown).numpy(),
             depth=(torch.cat([objects.depth, share], -1) * shown).numpy(),
             present=present.numpy(),
         )
-        carry = Carry(
-            state, memory, objects, age.numpy(), objects.ids.numpy(), new.numpy(), look, frame
-        )
+        ids = torch.where(present, objects.ids, -1)
+        carry = Carry(state, memory, objects, age.numpy(), ids.numpy(), new.numpy(), look, frame)
         return carry, found
+
+    def _double(self, what: Tensor, masks: Tensor, objects: Slots, age: Tensor) -> Tensor:
+        """Which objects (B, N) are a smaller view of another one that looks the same."""
+        alike = torch.cdist(what, what) < _ALIKE * self.config.same
+        area = masks.sum((2, 3, 4)) * objects.where[..., 0] * objects.where[..., 1]
+        area = area / (1 + age)
+        larger = area[:, None] > area[..., None]  # (B, i, j): j is larger than i
+        return (alike & larger & objects.alive[:, None]).any(2)
 
     def _smooth(self, carry: Carry, objects: Slots) -> Tensor:
         """Mix each object's appearance with what it was; a first frame has nothing to mix."""
