@@ -18,6 +18,7 @@ from smorl.types import ObjectLayout, ObjectSet
 
 _MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
 
+_LEAST_PIXELS = 8  # an object that covers fewer is not there
 _ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
 
 
@@ -130,7 +131,7 @@ class ScalorTracker:
             state, frame = self._begin(carry.state, images, action)
         else:
             state, frame = self._mixed(carry.state, images, action)
-        memory = carry.memory
+        memory, state = carry.memory, self._drop_ghosts(state)
         if self.config.memory:
             # An ID counts discoveries, so identities must be restored before anything is lost.
             state, memory = remember(
@@ -210,6 +211,16 @@ class ScalorTracker:
         carry = Carry(state, memory, objects, age.numpy(), ids.numpy(), new.numpy(), look, frame)
         return carry, found
 
+    def _drop_ghosts(self, state: State) -> State:
+        """Drop objects that show next to nothing in the picture: an empty box is no object."""
+        slots = state.slots
+        pixels = visible_pixels(
+            self.model.decoder(slots.what)[1], slots.where, self.model.config.image_size
+        )
+        shown = slots.alive & (pixels >= _LEAST_PIXELS)
+        ids = torch.where(shown, slots.ids, -1)
+        return replace(state, slots=replace(slots, alive=shown, ids=ids), new=state.new & shown)
+
     def _double(self, what: Tensor, masks: Tensor, objects: Slots, age: Tensor) -> Tensor:
         """Which objects (B, N) are a smaller view of another one that looks the same."""
         alike = torch.cdist(what, what) < _ALIKE * self.config.same
@@ -237,11 +248,22 @@ class ScalorTracker:
         return torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2) / 255
 
 
+def visible_pixels(masks: Tensor, where: Tensor, size: int) -> Tensor:
+    """How many pixels of a picture of `size` each mask (B, N, G, 1, G) covers, (B, N)."""
+    glimpse = masks.shape[2]
+    grid = (2 * torch.arange(glimpse) + 1) / glimpse - 1
+    inside = ((where[..., 2:, None] + where[..., :2, None] * grid).abs() <= 1).float()
+    on = (masks[:, :, :, 0] > _MASK_FLOOR).float()
+    covered = torch.einsum("bngk,bnk,bng->bn", on, inside[:, :, 0], inside[:, :, 1])
+    return covered * where[..., 0] * where[..., 1] * (size / glimpse) ** 2
+
+
 def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
     """Centre and half extent (B, N, 2) of masks (B, N, G, 1, G) in boxes where (B, N, 4).
 
-    The half extent is two standard deviations, which is the radius of a disc. An empty mask has
-    its box's.
+    The centre of an L, such as the bent arm, is beside it: then the nearest point on the mask is
+    taken. Centres stay inside the picture. The half extent is two standard deviations, which is
+    the radius of a disc. An empty mask has its box's.
     """
     weight = (masks[:, :, :, 0] - _MASK_FLOOR).clamp_min(0) + 1e-6
     total = weight.sum((2, 3))
@@ -250,7 +272,18 @@ def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
     profiles = torch.stack([weight.sum(2), weight.sum(3)], 2) / total[..., None, None]
     mean = profiles @ grid
     deviation = ((profiles @ grid**2) - mean**2).clamp_min(1e-6).sqrt()
-    return where[..., 2:] + where[..., :2] * mean, where[..., :2] * (2 * deviation).clamp_max(1)
+    place = where[..., 2:] + where[..., :2] * _onto(mean, weight > 1e-3, grid)
+    return place.clamp(-1, 1), where[..., :2] * (2 * deviation).clamp_max(1)
+
+
+def _onto(mean: Tensor, mask: Tensor, grid: Tensor) -> Tensor:
+    """Move centres (B, N, 2) that are not on the mask (B, N, G, G) to its nearest point."""
+    y, x = torch.meshgrid(grid, grid, indexing="ij")
+    points = torch.stack([x, y], -1).reshape(-1, 2)
+    distance = torch.cdist(mean, points).masked_fill(~mask.flatten(2), torch.inf)
+    nearest = distance.min(2)
+    beside = torch.isfinite(nearest.values) & (nearest.values > 3 / len(grid))
+    return torch.where(beside[..., None], points[nearest.indices], mean)
 
 
 def _rows(noun, index: Tensor) -> Any:
