@@ -121,6 +121,16 @@ def test_show_draws(finished, tmp_path):
     assert film.stat().st_size > 500
 
 
+def test_show_imagines(finished, tmp_path, capsys):
+    picture, film = tmp_path / "picture.png", tmp_path / "film.gif"
+    command = ["perception", "show", str(finished), "--imagine", "2", "--episodes", "1"]
+    command += ["--zoom", "1", "--out", str(picture), "--video", str(film)]
+    assert main(command) == 0
+    assert "Imagined 2 steps ahead: squared error" in capsys.readouterr().err
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert film.stat().st_size > 500
+
+
 def test_results_are_a_table_of_every_seed(finished, tmp_path, capsys):
     other, record = tmp_path / "runs" / "other", tmp_path / "record"
     shutil.copytree(finished, other)
@@ -171,6 +181,7 @@ def test_collected_data_can_be_given(data, tmp_path, capsys):
         (["evaluate", "shipped:nothing", "--episodes", "0"], "--episodes 0"),
         (["show", "nowhere", "--out", "a.png"], "is not a run"),
         (["show", "nowhere"], "nothing to write"),
+        (["show", "nowhere", "--out", "a.png", "--imagine", "0"], "--imagine 0"),
         (["show", "nowhere", "--out", "a.jpg"], ".png"),
     ],
 )

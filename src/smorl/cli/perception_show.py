@@ -1,21 +1,28 @@
 """`smorl perception show RUN`: the paper's reconstruction figure, as a picture and as a film."""
 
+from __future__ import annotations
+
 import argparse
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from smorl.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from smorl.evaluation.video import Picture
+    from smorl.perception.scalor.weights import PerceptionWeights
 
 
 def main(argv: list[str]) -> int:
     """Track one held-out episode and draw it."""
     args = _parser().parse_args(argv)
-    for name in ("every", "steps", "zoom"):
-        if getattr(args, name) < 1:
+    for name in ("every", "steps", "zoom", "imagine", "episodes"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
             raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
     if not args.out and not args.video:
         raise InvalidInput("nothing to write; give --out picture.png or --video film.mp4.")
     # Imported here so that `--help` answers at once.
-    from smorl.evaluation.perception_pictures import film, panel, trace
     from smorl.evaluation.video import PICTURE_SUFFIXES, check_writable, write_png, write_video
     from smorl.perception.scalor.weights import load_perception
 
@@ -24,14 +31,40 @@ def main(argv: list[str]) -> int:
     if args.video:
         check_writable(args.video)
     weights = load_perception(args.run)
-    episode = trace(weights.tracker(), args.env or weights.env, args.steps, args.seed)
+    picture, frames = _reconstruct(weights, args) if args.imagine is None else _dream(weights, args)
     if args.out:
-        write_png(args.out, panel(episode, args.every, args.zoom))
+        write_png(args.out, picture)
         sys.stderr.write(f"Picture: {args.out}\n")
     if args.video:
-        write_video(args.video, film(episode, args.zoom), fps=5)
+        write_video(args.video, frames, fps=5)
         sys.stderr.write(f"Video: {args.video}\n")
     return 0
+
+
+def _reconstruct(
+    weights: PerceptionWeights, args: argparse.Namespace
+) -> tuple[Picture, Iterator[Picture]]:
+    """Return the reconstruction figure and film of one episode."""
+    from smorl.evaluation.perception_pictures import film, panel, trace
+
+    episode = trace(weights.tracker(), args.env or weights.env, args.steps, args.seed)
+    return panel(episode, args.every, args.zoom), film(episode, args.zoom)
+
+
+def _dream(
+    weights: PerceptionWeights, args: argparse.Namespace
+) -> tuple[Picture, Iterator[Picture]]:
+    """Return the figure and film of imagined episodes, and say how good they are."""
+    from smorl.evaluation.imagination import imagination_film, imagination_panel, imagine
+
+    env = args.env or weights.env
+    dream = imagine(weights.tracker(), env, args.imagine, args.episodes, args.seed)
+    error, still = dream.errors()
+    sys.stderr.write(
+        f"Imagined {args.imagine} steps ahead: squared error per pixel {error:.2e} "
+        f"(of a picture that stands still: {still:.2e}).\n"
+    )
+    return imagination_panel(dream, args.every, args.zoom), imagination_film(dream, args.zoom)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,13 +72,17 @@ def _parser() -> argparse.ArgumentParser:
         prog="smorl perception show",
         description="Track one held-out random episode and draw it over time: the original with "
         "boxes (green: recognised, red: newly found, grey: remembered while hidden), the "
-        "reconstruction, the boxes alone, the foreground, and the masks, coloured by identity.",
+        "reconstruction, the boxes alone, the foreground, and the masks, coloured by identity. "
+        "With --imagine the model sees 5 frames only and its prior goes on from there under the "
+        "actions really taken; what happened is drawn above what it imagined.",
     )
     parser.add_argument("run", help="a run folder, a weights file, or e.g. shipped:scalor-2")
     parser.add_argument("--out", help="write this .png: every k-th frame as a column")
     parser.add_argument("--video", help="write this .mp4 or .gif: the five views side by side")
     parser.add_argument("--every", type=int, default=2, help="k, frames per column (default 2)")
     parser.add_argument("--steps", type=int, default=20, help="of the episode (default 20)")
+    parser.add_argument("--imagine", type=int, metavar="STEPS", help="let the prior go on alone")
+    parser.add_argument("--episodes", type=int, default=3, help="of --imagine (default 3)")
     parser.add_argument("--zoom", type=int, default=3, help="size of a pixel (default 3)")
     parser.add_argument("--seed", type=int, default=0, help="of the episode (default 0)")
     parser.add_argument("--env", help="another environment, e.g. smorl/VisualRearrange1-v0")

@@ -11,9 +11,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
 
 from smorl.errors import InvalidInput
+from smorl.evaluation.drawing import (
+    LABEL_SIZE,
+    Colour,
+    as_bytes,
+    column_labels,
+    draw_box,
+    enlarged,
+    side_label,
+)
 from smorl.evaluation.perception import HELD_OUT, STEPS
 from smorl.evaluation.video import Picture, caption, tile
 from smorl.perception.dataset import episode_plan, make_visual_envs
@@ -27,7 +35,6 @@ _COLOURS = (
     (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167),
     (213, 94, 0), (120, 150, 255), (160, 220, 160), (255, 255, 255), (180, 130, 90),
 )  # fmt: skip
-_LABEL_SIZE = 15
 
 
 @dataclass(frozen=True)
@@ -103,17 +110,18 @@ def panel(episode: Trace, every: int = 2, zoom: int = 3, columns: int | None = N
     rows = []
     for row, name in enumerate(ROWS):
         line = tile([column[row] for column in cells], columns=len(cells))
-        rows.append(np.concatenate([_side_label(name, size), line], axis=1))
+        rows.append(np.concatenate([side_label(name, size), line], axis=1))
     gap = np.full((4, rows[0].shape[1], 3), 255, np.uint8)
     sheet = np.concatenate([part for row in rows for part in (row, gap)][:-1])
-    return np.concatenate([_frame_numbers(shown, size, sheet.shape[1]), sheet])
+    times = [f"t = {frame}" for frame in shown]
+    return np.concatenate([column_labels(times, size, sheet.shape[1]), sheet])
 
 
 def film(episode: Trace, zoom: int = 3) -> Iterator[Picture]:
     """Yield one picture per frame: the five views side by side under their names."""
     for frame in range(len(episode)):
         cells = [
-            caption(cell, name, _LABEL_SIZE)
+            caption(cell, name, LABEL_SIZE)
             for cell, name in zip(_cells(episode, frame, zoom), ROWS, strict=True)
         ]
         yield tile(cells, columns=len(cells))
@@ -130,11 +138,11 @@ def _cells(episode: Trace, frame: int, zoom: int) -> list[Picture]:
     ]
     identity = [_colour(episode.ids[frame, slot]) for slot, _ in seen]
     return [
-        _boxes(_enlarged(episode.images[frame], zoom), episode, frame, status),
-        _enlarged(_bytes(episode.reconstruction[frame]), zoom),
+        _boxes(enlarged(episode.images[frame], zoom), episode, frame, status),
+        enlarged(as_bytes(episode.reconstruction[frame]), zoom),
         _boxes(black, episode, frame, identity),
-        _enlarged(_bytes(episode.foreground[frame]), zoom),
-        _enlarged(_coloured_masks(episode, frame), zoom),
+        enlarged(as_bytes(episode.foreground[frame]), zoom),
+        enlarged(_coloured_masks(episode, frame), zoom),
     ]
 
 
@@ -142,36 +150,12 @@ def _shown(episode: Trace, frame: int) -> NDArray[np.intp]:
     return np.flatnonzero(episode.present[frame])
 
 
-def _boxes(
-    picture: Picture, episode: Trace, frame: int, colours: list[tuple[int, int, int]]
-) -> Picture:
+def _boxes(picture: Picture, episode: Trace, frame: int, colours: list[Colour]) -> Picture:
     """Draw the box position +- scale of every present slot; dashed if it is not seen now."""
-    image = Image.fromarray(picture)
-    draw = ImageDraw.Draw(image)
-    size = picture.shape[0]
-    line = max(2, size // 96)
     for slot, colour in zip(_shown(episode, frame), colours, strict=True):
-        centre, half = episode.position[frame, slot], np.abs(episode.scale[frame, slot])
-        low, high = (centre - half + 1) / 2 * size, (centre + half + 1) / 2 * size
-        corners = [*np.rint(low).astype(int).tolist(), *np.rint(high).astype(int).tolist()]
-        if episode.age[frame, slot] == 0:
-            draw.rectangle(corners, outline=colour, width=line)
-        else:
-            _dashed(draw, corners, colour, line)
-    return np.asarray(image)
-
-
-def _dashed(
-    draw: ImageDraw.ImageDraw, corners: list[int], colour: tuple[int, int, int], line: int
-) -> None:
-    left, top, right, bottom = corners
-    dash = 4 * line
-    for start in range(left, right, 2 * dash):
-        for y in (top, bottom):
-            draw.line([start, y, min(start + dash, right), y], fill=colour, width=line)
-    for start in range(top, bottom, 2 * dash):
-        for x in (left, right):
-            draw.line([x, start, x, min(start + dash, bottom)], fill=colour, width=line)
+        centre, half = episode.position[frame, slot], episode.scale[frame, slot]
+        picture = draw_box(picture, centre, half, colour, dashed=bool(episode.age[frame, slot]))
+    return picture
 
 
 def _coloured_masks(episode: Trace, frame: int) -> Picture:
@@ -180,37 +164,8 @@ def _coloured_masks(episode: Trace, frame: int) -> Picture:
     for slot in _shown(episode, frame):
         share = episode.masks[frame, slot][..., None]
         picture = (1 - share) * picture + share * _colour(episode.ids[frame, slot])
-    return _bytes(picture / 255)
+    return as_bytes(picture / 255)
 
 
-def _colour(identity: int) -> tuple[int, int, int]:
+def _colour(identity: int) -> Colour:
     return _COLOURS[int(identity) % len(_COLOURS)]
-
-
-def _bytes(picture: NDArray[np.floating]) -> Picture:
-    return np.rint(255 * np.clip(picture, 0, 1)).astype(np.uint8)
-
-
-def _enlarged(picture: Picture, zoom: int) -> Picture:
-    size = picture.shape[0] * zoom
-    return np.asarray(Image.fromarray(picture).resize((size, size), Image.Resampling.BICUBIC))
-
-
-def _side_label(text: str, height: int) -> Picture:
-    """Write `text` upwards on a thin white strip of this height."""
-    strip = Image.new("RGB", (height, round(1.5 * _LABEL_SIZE)), "white")
-    font = ImageFont.load_default(_LABEL_SIZE)
-    middle = (height / 2, strip.height / 2)
-    ImageDraw.Draw(strip).text(middle, text, fill="black", font=font, anchor="mm")
-    return np.asarray(strip.transpose(Image.Transpose.ROTATE_90))
-
-
-def _frame_numbers(frames: list[int], size: int, width: int) -> Picture:
-    """Write the time of each column on a white strip of this width."""
-    strip = Image.new("RGB", (width, round(1.5 * _LABEL_SIZE)), "white")
-    draw, font = ImageDraw.Draw(strip), ImageFont.load_default(_LABEL_SIZE)
-    left = width - len(frames) * (size + 4) + 4
-    for column, frame in enumerate(frames):
-        middle = (left + column * (size + 4) + size / 2, strip.height / 2)
-        draw.text(middle, f"t = {frame}", fill="black", font=font, anchor="mm")
-    return np.asarray(strip)
