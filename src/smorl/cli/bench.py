@@ -1,4 +1,4 @@
-"""`smorl bench envs|learner`: measure speed. The measurements live in `smorl.bench`."""
+"""`smorl bench envs|learner|perception`: measure speed. The measurements live in `smorl.bench`."""
 
 import importlib
 import sys
@@ -8,19 +8,20 @@ from smorl.errors import InvalidInput, did_you_mean
 _TARGETS = {
     "envs": "environment steps per second, state and visual",
     "learner": "update time, relabelling and whole-loop speed",
+    "perception": "training, tracking and sampling speed of SCALOR",
 }
 
 
 def main(argv: list[str]) -> int:
     """Run one benchmark with the remaining arguments; return the exit code."""
     if not argv or argv[0] in ("-h", "--help"):
-        lines = "".join(f"  {name:<9}{line}\n" for name, line in _TARGETS.items())
+        lines = "".join(f"  {name:<12}{line}\n" for name, line in _TARGETS.items())
         sys.stdout.write(f"usage: smorl bench <what> [--json] [--quick]\n\nwhat:\n{lines}")
         return 0
     target = argv[0]
     if target not in _TARGETS:
         hint = did_you_mean(target, _TARGETS)
         raise InvalidInput(
-            f"Nothing to measure called {target!r}; use {' or '.join(_TARGETS)}.{hint}"
+            f"Nothing to measure called {target!r}; use {', '.join(_TARGETS)}.{hint}"
         )
     return importlib.import_module(f"smorl.bench.{target}").main(argv[1:])

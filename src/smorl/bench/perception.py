@@ -1,0 +1,243 @@
+"""Speed of perception: training, its parts, tracking, and sampling against `grid_sample`.
+
+Models have random weights and pictures are noise: shapes are static, so that the cost does not
+depend on what is found. The sides of a comparison take turns within one run, and medians are
+reported, of wall-clock and of CPU time. On a machine busy with other things trust ratios, and the
+CPU columns at one thread.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+
+from smorl.bench.clock import columns, take_turns
+from smorl.bench.grid_sampling import measure_sampling
+from smorl.bench.stopwatch import Stopwatch
+from smorl.errors import InvalidInput
+from smorl.perception.dataset import Sequences, sample_batch
+from smorl.perception.scalor.tracker import Carry, ScalorTracker
+from smorl.presets.perception import get_perception_preset
+from smorl.training.perception_settings import PerceptionConfig
+from smorl.training.perception_state import PerceptionState
+from smorl.training.perception_step import train_step
+
+FAST, PAPER = "scalor-2", "paper-scalor-2"
+THREADS, ROWS = (1, 2), (1, 16, 64)
+PAPER_ROWS = 16  # the paper-size model tracks at most so many rows here; more take too long
+PAPER_BATCH = 2  # windows of its training step, instead of 11
+GOALS = {"tracking ms per frame at 16 rows": 2.0, "training memory GB": 3.0}
+
+
+def main(argv: list[str]) -> int:
+    """Measure and report to stdout (progress to stderr); return the exit code."""
+    parser = argparse.ArgumentParser(prog="smorl bench perception", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="report as JSON")
+    parser.add_argument("--quick", action="store_true", help="shorter, noisier measurements")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        nargs="+",
+        default=list(THREADS),
+        metavar="N",
+        help="torch threads to measure with (default: 1 2)",
+    )
+    arguments = parser.parse_args(argv)
+    before = torch.get_num_threads()
+    try:
+        report = measure(tuple(arguments.threads), repeats=3 if arguments.quick else 15)
+    finally:
+        torch.set_num_threads(before)
+    text = json.dumps(report, indent=2) if arguments.json else as_text(report)
+    sys.stdout.write(text + "\n")
+    return 0
+
+
+def measure(threads: tuple[int, ...], repeats: int) -> dict:
+    """Return every measurement; medians over `repeats`."""
+    if min(threads) < 1:
+        raise InvalidInput(f"--threads {min(threads)} is not a number of threads; use 1 or more.")
+    fast, paper = (get_perception_preset(name).build() for name in (FAST, PAPER))
+    paper = replace(paper, optimise=replace(paper.optimise, batch=PAPER_BATCH))
+    report: dict = {
+        "machine": {
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "torch": torch.__version__,
+        },
+        "goals": GOALS,
+    }
+    parts: dict[str, list] = {"training": [], "parts": [], "tracking": [], "sampling": []}
+    for count in threads:
+        torch.set_num_threads(count)
+        parts["training"].append({"threads": count, **measure_training(FAST, fast, repeats)})
+        # Memory only grows: asked before the paper-size model, it is that of the fast one.
+        report.setdefault("training_memory_gb", peak_memory())
+        parts["training"].append(
+            {"threads": count, **measure_training(PAPER, paper, 1 + repeats // 8)}
+        )
+        parts["parts"].append({"threads": count, **measure_parts(fast, repeats)})
+        for row in measure_tracking(fast, paper, repeats):
+            parts["tracking"].append({"threads": count, **row})
+        _say("sampling")
+        for row in measure_sampling(fast.scalor, fast.optimise.batch, repeats):
+            parts["sampling"].append({"threads": count, **row})
+    return report | parts
+
+
+def noise_sequences(config: PerceptionConfig) -> Sequences:
+    """A few sequences of noise, long enough for the config's windows."""
+    rng = np.random.default_rng(0)
+    size, steps = config.scalor.image_size, max(config.optimise.lengths)
+    images = rng.integers(0, 256, (8, steps + 1, size, size, 3), np.uint8)
+    actions = rng.uniform(-1, 1, (8, steps + 1, 2)).astype(np.float32)
+    return Sequences(config.env, 0, images, actions)
+
+
+def begin(config: PerceptionConfig) -> PerceptionState:
+    """A model at the end of its training, when windows are longest; its weights are random."""
+    size = config.scalor.image_size
+    state = PerceptionState.create(config, 0, np.full((size, size, 3), 0.5, np.float32))
+    state.iteration = config.optimise.iterations - 1
+    return state
+
+
+def measure_training(name: str, config: PerceptionConfig, repeats: int) -> dict:
+    """Frames trained on per second, drawing of batches included; rotated ones count."""
+    _say(f"training, {name}")
+    state, data = begin(config), noise_sequences(config)
+    cost = take_turns({"step": partial(train_step, config, state, data)}, repeats)["step"]
+    frames = state.frames / (repeats + 2)
+    return {
+        "preset": name,
+        "batch": config.optimise.batch,
+        "frames": frames,
+        **columns("step", "ms", cost),
+        **columns("", "frames_per_second", 1e3 * frames / cost),
+    }
+
+
+def measure_parts(config: PerceptionConfig, repeats: int) -> dict:
+    """Shares of the wall clock of a training step; composing has background and likelihood."""
+    _say("parts of a training step")
+    state, data = begin(config), noise_sequences(config)
+    model, settings, watch = state.model, config.optimise, Stopwatch()
+    modules = {
+        "encoding": model.image_encoder,
+        "ConvLSTM": model.lstm,
+        "propagation": model.propagation,
+        "discovery": model.discovery,
+    }
+    for turn in range(repeats + 2):
+        if turn == 2:
+            watch.seconds.clear()
+        with watch.part("batch"):
+            images, actions = sample_batch(
+                data, settings.batch, max(settings.lengths), state.batches
+            )
+            frames = torch.from_numpy(images).permute(0, 1, 4, 2, 3).float().div_(255)
+        with watch.watch(modules), watch.part("composing"):
+            annealed = model.schedule(state.iteration)
+            terms = model.elbo(frames, torch.from_numpy(actions), annealed, state.noise)
+        with watch.part("backward"):
+            state.optimizer.zero_grad(set_to_none=True)
+            terms["loss"].backward()
+        with watch.part("optimiser"):
+            torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+            state.optimizer.step()
+    return {"shares": watch.shares()}
+
+
+def measure_tracking(
+    fast: PerceptionConfig, paper: PerceptionConfig, repeats: int
+) -> Iterator[dict]:
+    """Cost of a step by rows, first frames apart, and against the paper-size model."""
+    trackers = {
+        name: ScalorTracker(begin(c).model) for name, c in (("ours", fast), ("paper", paper))
+    }
+    rng = np.random.default_rng(0)
+    for rows in ROWS:
+        _say(f"tracking, {rows} row(s)")
+        size = fast.scalor.image_size
+        images = rng.integers(0, 256, (rows, size, size, 3), np.uint8)
+        actions = rng.uniform(-1, 1, (rows, 2)).astype(np.float32)
+        cases = {}
+        for name, tracker in trackers.items():
+            if name == "paper" and rows > PAPER_ROWS:
+                continue
+            fresh = tracker.init(rows)
+            running: Carry = tracker.step(fresh, images, actions)[0]
+            cases[name] = partial(tracker.step, running, images, actions)
+            if name == "ours":
+                cases["first"] = partial(tracker.step, fresh, images, actions)
+        cost = take_turns(cases, repeats)
+        row = {
+            "rows": rows,
+            **columns("step", "ms", cost["ours"]),
+            **columns("frame", "ms", cost["ours"] / rows),
+            **columns("first_frame", "ms", cost["first"] / rows),
+        }
+        if "paper" in cost:
+            row |= columns("paper_frame", "ms", cost["paper"] / rows)
+            row |= columns("paper", "ratio", cost["paper"] / cost["ours"])
+        yield row
+
+
+def peak_memory() -> float:
+    """The most memory this process has held so far, in GB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e9 if sys.platform == "darwin" else 1e9 / 1024)
+
+
+def _say(what: str) -> None:
+    sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
+
+
+def as_text(report: dict) -> str:
+    """Return the report as tables for people."""
+    lines = [
+        f"{'training':18}{'threads':>8}{'batch':>7}{'frames':>8}{'step ms':>10}{'frames/s':>10}"
+    ]
+    for row in report["training"]:
+        lines.append(
+            f"{row['preset']:18}{row['threads']:>8}{row['batch']:>7}{row['frames']:>8.0f}"
+            f"{row['step_ms']:>10.1f}{row['frames_per_second']:>10.0f}"
+        )
+    lines += ["", "parts of a training step"]
+    for row in report["parts"]:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in row["shares"].items())
+        lines.append(f"{row['threads']} thread(s): {shares}")
+    lines += [
+        "",
+        f"{'tracking, rows':18}{'threads':>8}{'step ms':>10}{'ms/frame':>10}{'first':>10}"
+        f"{'paper':>10}{'ratio':>8}",
+    ]
+    for row in report["tracking"]:
+        line = (
+            f"{row['rows']:<18}{row['threads']:>8}{row['step_ms']:>10.1f}"
+            f"{row['frame_ms']:>10.2f}{row['first_frame_ms']:>10.2f}"
+        )
+        if "paper_ratio" in row:
+            line += f"{row['paper_frame_ms']:>10.2f}{row['paper_ratio']:>8.1f}"
+        lines.append(line)
+    lines += ["", f"{'sampling':18}{'threads':>8}{'ours ms':>10}{'grid ms':>10}{'ratio':>10}"]
+    for row in report["sampling"]:
+        lines.append(
+            f"{row['what']:18}{row['threads']:>8}{row['ours_ms']:>10.2f}"
+            f"{row['grid_sample_ms']:>10.2f}{row['ratio']:>10.2f}"
+        )
+    goals = ", ".join(f"{name} {value:g}" for name, value in report["goals"].items())
+    memory = f"peak memory of training: {report['training_memory_gb']:.2f} GB"
+    return "\n".join([*lines, "", memory, "", f"goals: {goals}"])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
