@@ -1,0 +1,179 @@
+"""Occlusion: a covered object keeps its place and gets its identity back; others are forgotten."""
+
+from dataclasses import replace
+
+import torch
+
+from smorl.perception.scalor.memory import Memory, remember
+from smorl.perception.scalor.slots import Slots
+from tests.perception.scalor.small import SMALL, make_model
+
+COUNT, SIZE = SMALL.slots, SMALL.image_size
+RED, BLUE = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+COVERED, BARE = torch.ones(1, 1, SIZE, SIZE), torch.zeros(1, 1, SIZE, SIZE)
+LIMIT, SAME = 4, 0.5
+
+
+def slots_of(*objects) -> Slots:
+    """One row of slots from (id, look, x, y)."""
+    empty = Slots.empty(SMALL, 1)
+    what, where = empty.what.clone(), empty.where.clone()
+    alive, ids = empty.alive.clone(), empty.ids.clone()
+    for i, (identity, look, x, y) in enumerate(objects):
+        what[0, i], where[0, i, 2:] = torch.tensor(look), torch.tensor([x, y])
+        alive[0, i], ids[0, i] = True, identity
+    return replace(empty, what=what, where=where, alive=alive, ids=ids)
+
+
+class World:
+    """Frame after frame of what the model tracks, with the memory of what it lost."""
+
+    def __init__(self, *objects, stretch: float = 1.0) -> None:
+        self.state = replace(make_model().init(1), slots=slots_of(*objects))
+        self.memory = Memory.empty(self.state.slots)
+        self.basis = stretch * torch.eye(SMALL.what)
+
+    def frame(self, *objects, new=(), alpha=COVERED) -> None:
+        """Show the next frame: tracked objects, and which of their ids were just found."""
+        slots = slots_of(*objects)
+        found = torch.isin(slots.ids, torch.tensor(new or [-2])) & slots.alive
+        after = replace(self.state, slots=slots, new=found)
+        self.state, self.memory = remember(
+            self.state.slots, after, self.memory, alpha, self.basis, LIMIT, SAME
+        )
+
+    @property
+    def remembered(self) -> dict[int, int]:
+        """Age by id."""
+        alive = self.memory.slots.alive[0]
+        return dict(
+            zip(
+                self.memory.slots.ids[0, alive].tolist(),
+                self.memory.age[0, alive].tolist(),
+                strict=True,
+            )
+        )
+
+    @property
+    def live(self) -> list[int]:
+        return self.state.slots.ids[self.state.slots.alive].tolist()
+
+
+def test_a_covered_object_keeps_its_place_and_grows_older():
+    world = World((0, RED, 0.4, -0.2), (1, BLUE, -0.5, 0.5))
+    ages = []
+    for _ in range(3):
+        world.frame((1, BLUE, -0.4, 0.5))
+        ages.append(world.remembered[0])
+        index = int((world.memory.slots.ids[0] == 0).nonzero())
+        place = world.memory.slots.where[0, index, 2:]
+        torch.testing.assert_close(place, torch.tensor([0.4, -0.2]))
+    assert ages == [1, 2, 3]
+    assert world.live == [1]
+
+
+def test_what_is_still_tracked_is_not_remembered():
+    world = World((0, RED, 0.4, -0.2), (1, BLUE, -0.5, 0.5))
+    world.frame((1, BLUE, -0.5, 0.5), (0, RED, 0.4, -0.2))  # in another order
+    assert world.remembered == {}
+
+
+def test_an_object_that_comes_back_gets_its_identity_back():
+    world = World((0, RED, 0.4, -0.2))
+    world.frame()
+    world.frame((7, [0.9, 0.1, 0.0], 0.5, 0.0), new=[7])
+    assert world.live == [0]
+    assert world.remembered == {}
+
+
+def test_another_object_gets_no_old_identity():
+    world = World((0, RED, 0.4, -0.2))
+    world.frame()
+    world.frame((7, BLUE, 0.4, -0.2), new=[7])
+    assert world.live == [7]
+    assert world.remembered == {0: 2}
+
+
+def test_only_new_objects_can_be_old_ones():
+    """One that is tracked all along is not the hidden one, even if it comes to look like it."""
+    world = World((0, RED, 0.4, -0.2), (1, BLUE, -0.4, 0.2))
+    world.frame((1, BLUE, -0.4, 0.2))
+    world.frame((1, RED, -0.4, 0.2))
+    assert world.live == [1]
+    assert world.remembered == {0: 2}
+
+
+def test_a_second_view_of_a_live_object_is_not_remembered():
+    world = World((0, RED, 0.4, -0.2), (1, [0.9, 0.0, 0.0], 0.4, -0.2))
+    world.frame((1, [0.9, 0.0, 0.0], 0.4, -0.2))
+    assert world.live == [1]
+    assert world.remembered == {}
+
+
+def test_of_two_candidates_the_more_similar_one_is_the_old_object():
+    world = World((0, RED, 0.4, -0.2))
+    world.frame()
+    world.frame((7, [0.7, 0.0, 0.0], 0.0, 0.0), (8, [0.9, 0.0, 0.0], 0.5, 0.0), new=[7, 8])
+    assert world.live == [7, 0]
+
+
+def test_one_candidate_takes_the_more_similar_of_two_memories():
+    world = World((0, RED, 0.4, -0.2), (1, [0.8, 0.0, 0.0], -0.4, 0.2))
+    world.frame()
+    world.frame((7, [0.82, 0.0, 0.0], 0.0, 0.0), new=[7])
+    assert world.live == [1]
+    assert world.remembered == {0: 2}
+
+
+def test_similarity_is_measured_in_normalised_appearance():
+    world = World((0, RED, 0.4, -0.2), stretch=10.0)
+    world.frame()
+    world.frame((7, [0.9, 0.1, 0.0], 0.5, 0.0), new=[7])  # sqrt(2) apart when stretched
+    assert world.live == [7]
+
+
+def test_an_uncovered_place_is_forgotten():
+    world = World((0, RED, 0.4, -0.2))
+    world.frame(alpha=BARE)
+    assert world.remembered == {}
+
+
+def test_covering_elsewhere_does_not_help():
+    world = World((0, RED, -0.5, -0.5))
+    half = BARE.clone()
+    half[..., SIZE // 2 :] = 1
+    world.frame(alpha=half)
+    assert world.remembered == {}
+    world = World((0, RED, 0.5, -0.5))
+    world.frame(alpha=half)
+    assert world.remembered == {0: 1}
+
+
+def test_an_object_hidden_for_too_long_is_forgotten():
+    world = World((0, RED, 0.4, -0.2))
+    ages = []
+    for _ in range(LIMIT + 1):
+        world.frame()
+        ages.append(world.remembered.get(0))
+    assert ages == [1, 2, 3, 4, None]
+    assert (world.memory.slots.ids == -1).all()
+
+
+def test_remembered_objects_follow_the_live_ones_as_far_as_there_is_room():
+    live = slots_of((4, RED, 0.0, 0.0), (5, RED, 0.5, 0.5))
+    hidden = slots_of((1, BLUE, 0.1, 0.1), (2, BLUE, 0.2, 0.2))
+    memory = Memory(hidden, torch.tensor([[3, 2, 0]]))
+    new = torch.tensor([[False, True, False]])
+    slots, age, found = memory.append_to(live, new)
+    assert slots.ids.tolist() == [[4, 5, 1]]
+    assert age.tolist() == [[0, 0, 3]]
+    assert found.tolist() == [[False, True, False]]
+
+
+def test_rows_do_not_touch_each_other():
+    one = slots_of((0, RED, 0.4, -0.2))
+    both = one.map(lambda tensor: tensor.repeat(2, *[1] * (tensor.dim() - 1)))
+    state = replace(make_model().init(2), slots=Slots.empty(SMALL, 2))
+    alpha = torch.cat([COVERED, BARE])
+    _, memory = remember(both, state, Memory.empty(both), alpha, torch.eye(SMALL.what), LIMIT, SAME)
+    assert memory.slots.alive.tolist() == [[True, False, False], [False, False, False]]
