@@ -1,7 +1,10 @@
 """Evaluation on a world made of plain arithmetic: what is measured, and when episodes end."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
+import pytest
 
 from smorl.evaluation.evaluate import evaluate
 from smorl.evaluation.subgoals import SubgoalConfig
@@ -38,7 +41,12 @@ class Carry(gym.vector.VectorEnv):
 
     def _info(self):
         distance = np.abs(1 - self.puck)
-        return {"object_distance": distance, "object_distances": distance[:, None]}
+        goals = np.tile([1.0, 0.0], (self.num_envs, 1, 1))
+        return {
+            "object_distance": distance,
+            "object_distances": distance[:, None],
+            "goal_objects": goals,
+        }
 
     def _observe(self):
         zero, one = np.zeros(self.num_envs), np.ones(self.num_envs)
@@ -98,3 +106,129 @@ def test_the_same_seed_is_the_same_episodes_however_they_are_batched():
     one, many = run(1), run(4)
     np.testing.assert_allclose(one.distances, many.distances)
     np.testing.assert_array_equal(one.length, many.length)
+
+
+TRIES = SubgoalConfig(12, 3)
+
+
+def play(encoder, episodes=3, config=TRIES, **options):
+    return evaluate(
+        Carry(episodes), encoder, Right(), SPACE, config, episodes=episodes, seed=0, **options
+    )
+
+
+def counts(result):
+    names = ("goals_detected", "goals_matched", "false_solved")
+    return tuple(result.summary()[name] for name in names)
+
+
+def test_on_ground_truth_everything_is_found_and_matched():
+    assert counts(play(GroundTruthObjects(2))) == (2, 1, 0)
+
+
+class Liar(GroundTruthObjects):
+    """Claims that the puck is where it should be."""
+
+    def step(self, carry, observation, actions):
+        objects = self.encode_goal(observation)
+        objects.position[:, 1] = (1, 0)
+        return carry, objects
+
+
+def test_what_only_seems_solved_is_counted_as_false():
+    result = play(Liar(2))
+    assert result.held.tolist() == [1, 1, 1], "the arm is solved too, but is no puck"
+    assert counts(result) == (2, 1, 1)
+    assert (result.solved == 1).all()
+    assert not result.success.any()
+
+
+class Blind(GroundTruthObjects):
+    """Sees nothing in the goal images of even rows."""
+
+    def encode_goal(self, observation):
+        found = super().encode_goal(observation)
+        return replace(
+            found, present=found.present & (np.arange(len(observation)) % 2 > 0)[:, None]
+        )
+
+    def step(self, carry, observation, actions):
+        return carry, super().encode_goal(observation)
+
+
+@pytest.mark.parametrize("order", ["cycle", "hardest"])
+def test_a_goal_image_that_shows_nothing_leaves_the_episode_passive(order):
+    result = play(Blind(2), config=SubgoalConfig(12, 3, order=order))
+    np.testing.assert_array_equal(result.length == 0, [True, False, True])
+    np.testing.assert_array_equal(result.distance[::2], result.passive[::2])
+    assert result.distance[1] < 0.05
+    assert result.detected.tolist() == [0, 2, 0]
+    assert counts(result) == (pytest.approx(2 / 3), 1, 0)
+    assert result.solved.tolist() == [0, 1, 0]
+
+
+class Forgetful(GroundTruthObjects):
+    """Does not see the puck in the given frames."""
+
+    def __init__(self, items, frames):
+        super().__init__(items)
+        self.frames = frames
+
+    def init(self, batch):
+        return 0
+
+    def step(self, carry, observation, actions):
+        found = self.encode_goal(observation)
+        hidden = np.zeros_like(found.present)
+        hidden[:, 1] = carry in self.frames
+        return carry + 1, replace(found, present=found.present & ~hidden)
+
+
+@pytest.mark.parametrize("frames", [range(100), range(1), range(5, 6)])
+def test_an_object_that_is_lost_for_a_frame_is_not_matched(frames):
+    result = play(Forgetful(2, frames))
+    assert counts(result)[:2] == (2, 0.5)
+    assert result.kept.tolist() == [1, 1, 1]
+
+
+def test_objects_that_never_match_do_not_keep_others_from_being_tried():
+    seen = []
+    config = SubgoalConfig(4, 3, order="hardest")
+    result = play(Forgetful(2, range(100)), config=config, observer=seen.append)
+    # The puck is the hardest by value, but matches nothing.
+    assert (seen[0]["current"] == 0).all()
+    assert (seen[0]["matched"] == [0, -1]).all()
+    assert result.solved.tolist() == [0.5] * 3
+    assert result.held.tolist() == [0, 0, 0]
+    assert counts(result)[2] == 0
+    assert (result.length == 12).all()
+
+
+class Spotter(GroundTruthObjects):
+    """Finds one object more in goal images than it has slots for."""
+
+    def encode_goal(self, observation):
+        return GroundTruthObjects(3, 3).encode_goal(np.pad(observation, ((0, 0), (0, 2))))
+
+    def step(self, carry, observation, actions):
+        return carry, super().encode_goal(observation)
+
+
+def test_more_goals_than_slots_are_tried_and_counted():
+    result = play(Spotter(2, identities=3), config=SubgoalConfig(12, 3, order="hardest"))
+    assert counts(result) == (3, pytest.approx(2 / 3), 0)
+    np.testing.assert_allclose(result.solved, 2 / 3)
+    np.testing.assert_allclose(result.distance, 0, atol=1e-6)
+
+
+def test_the_observer_is_told_of_every_moment_and_of_the_end():
+    seen = []
+    result = play(GroundTruthObjects(2), episodes=1, observer=seen.append)
+    assert len(seen) == result.length[0] + 1
+    assert not seen[-2]["finished"].any()
+    assert seen[-1]["finished"].all()
+    assert (seen[-1]["matched"] == [0, 1]).all()
+    assert seen[-1]["objects"].position[0, 1, 0] > 0.9
+    seen.clear()
+    play(Blind(2), episodes=1, observer=seen.append)
+    assert len(seen) == 1, "a film of it has one picture"

@@ -1,0 +1,77 @@
+"""What becomes of the objects of a goal image: found, matched, and solved in truth?
+
+Evaluation asks for what the goal image shows, as the encoder sees it. These counts say how much
+is lost before the policy has done anything wrong. They need privileged positions and are never
+shown to an agent; on ground truth everything is found and matched.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+
+from smorl.envs.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
+from smorl.evaluation.perception_metrics import GATE_PIXELS
+from smorl.goals.matching import match
+from smorl.types import ObjectGoal, ObjectSet
+
+FAR = 0.05  # metres from its goal beyond which a puck is not solved in truth
+_SAME_PLACE = 1e-3  # metres; ground truth puts a goal exactly where the puck should go
+
+
+class GoalCounts:
+    """Counts over K episodes with G sub-goals each.
+
+    `matched` (K, G) marks objects of the goal image that match an object in the first frame and in
+    every later frame of the episode so far, by Eq. 7's threshold.
+    """
+
+    def __init__(self, targets: ObjectSet, pucks: np.ndarray) -> None:
+        """`pucks` (K, G) is the puck each goal object means, -1 if none; see `pucks_meant`."""
+        self.targets, self.pucks = targets, pucks
+        self.matched = np.array(targets.present, bool)
+
+    def see(self, matched: np.ndarray, running: np.ndarray) -> None:
+        """Account for one frame: which sub-goals match (K, G), in rows (K,) still running."""
+        self.matched &= matched | ~running[:, None]
+
+    def held(self, solved: np.ndarray) -> np.ndarray:
+        """Sub-goals (K, G) that mean a puck and are held for solved."""
+        return solved & self.targets.present & (self.pucks >= 0)
+
+    def mistaken(self, solved: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Those of `held` whose puck is farther than FAR from its goal; `distances` is (K, n)."""
+        away = np.take_along_axis(distances, np.maximum(self.pucks, 0), axis=1)
+        return self.held(solved) & (away > FAR)
+
+
+def matched_now(objects: ObjectSet, goals: ObjectGoal, threshold: float) -> np.ndarray:
+    """Return the slot (K, G) of the object each of the goals (K, G, .) matches, -1 if none."""
+    count = goals.what.shape[1]
+    spread = objects.map(lambda array: np.repeat(array[:, None], count, 1))
+    found = match(spread, goals.what, threshold)
+    return np.where(found.matched, found.index, -1)
+
+
+def pucks_meant(targets: ObjectSet, envs: gym.vector.VectorEnv, info: dict) -> np.ndarray:
+    """Return which puck each object (K, G) of a goal image means, -1 if none.
+
+    It is the puck whose goal is nearest to the object: for pictures, nearest to the detection
+    once projected into them and at most 4 pixels away, as in the evaluation of perception. The
+    arm, false detections and whole states in one vector mean none.
+    """
+    nobody = np.full(np.shape(targets.present), -1)
+    goals = info.get("goal_objects")
+    if goals is None or targets.position.shape[-1] != 2:
+        return nobody
+    world = getattr(envs.unwrapped, "world", None)
+    places, reach = np.asarray(goals, np.float64), _SAME_PLACE
+    if world is not None and world.visual:
+        height = np.full((*places.shape[:-1], 1), PUCK_CENTRE_HEIGHT)
+        places = project(np.concatenate([places, height], -1), get_camera(world.camera))
+        reach = GATE_PIXELS * 2 / world.image_size
+    offset = targets.position[:, :, None] - places[:, None]
+    # A goal behind the camera has no image.
+    distance = np.nan_to_num(np.linalg.norm(offset, axis=-1), nan=np.inf)
+    near = targets.present & (distance.min(-1) <= reach)
+    return np.where(near, distance.argmin(-1), nobody)
