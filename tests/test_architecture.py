@@ -28,7 +28,7 @@ MAY_IMPORT = {
     },
     "training": {
         "errors", "config", "seeding", "types", "envs", "goals", "replay", "agents", "perception",
-        "evaluation", "methods",
+        "evaluation", "methods", "shipped",
     },
 }  # fmt: skip
 FORBIDDEN_LIBRARIES = {

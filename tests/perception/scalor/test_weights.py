@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.perception.scalor.model import Scalor
+from smorl.perception.scalor.tracker import TrackerConfig
 from smorl.perception.scalor.weights import (
     PerceptionWeights,
     load_perception,
@@ -20,8 +21,8 @@ from smorl.perception.scalor.weights import (
 )
 from smorl.presets.perception import debug
 
-# Presence starts switched on, so that even an untrained model reports objects.
-CONFIG = replace(debug().scalor, presence_bias=3.0)
+# Presence and masks start switched on, so that even an untrained model reports objects.
+CONFIG = replace(debug().scalor, presence_bias=3.0, mask_bias=3.0)
 
 
 def make() -> PerceptionWeights:
@@ -76,8 +77,10 @@ def test_the_tracker_normalises_what(path):
     weights = load_weights(path)
     assert weights.tracker().config.same == weights.threshold
     plain = replace(weights, what_mean=np.zeros(CONFIG.what), what_basis=np.eye(CONFIG.what))
-    one = weights.tracker().encode_goal(images)
-    other = plain.tracker().encode_goal(images)
+    # Without these two the units of what decide which objects there are.
+    distinct = TrackerConfig(unique=False, memory=0)
+    one = weights.tracker(distinct).encode_goal(images)
+    other = plain.tracker(distinct).encode_goal(images)
     assert one.present.any()
     np.testing.assert_array_equal(one.present, other.present)
     expected = (other.what - weights.what_mean) @ weights.what_basis
