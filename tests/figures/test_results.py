@@ -44,3 +44,18 @@ def test_unfinished_and_damaged(tmp_path, capsys):
     (tmp_path / "a" / "result.json").write_text("not json")
     with pytest.raises(DamagedFile, match="readable result"):
         read_result(tmp_path / "a")
+
+
+def test_perception_runs_are_not_runs_of_an_agent(tmp_path):
+    from smorl.errors import InvalidInput
+    from smorl.figures.curves import find_runs
+
+    (tmp_path / "scalor").mkdir()
+    (tmp_path / "scalor" / "config.json").write_text('{"env": "x", "scalor": {}}')
+    (tmp_path / "scalor" / "evaluations.csv").write_text("attempt\n0\n")
+    with pytest.raises(InvalidInput, match="no runs"):
+        find_runs([tmp_path])
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "config.json").write_text('{"method": "smorl"}')
+    (tmp_path / "agent" / "evaluations.csv").write_text("env_steps\n0\n")
+    assert find_runs([tmp_path]) == [tmp_path / "agent"]

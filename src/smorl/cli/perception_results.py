@@ -11,6 +11,8 @@ from typing import Any
 from smorl.errors import InvalidInput, RunConflict
 
 KEPT = ("config.json", "versions.json", "evaluations.csv", "metrics.jsonl", "result.json")
+# Written by hand: `smorl perception evaluate RUN --episodes 200 --json > RUN/evaluation.json`.
+LATER = "evaluation.json"
 # name in result.json -> head of the column
 _COLUMNS = {
     "f1": "F1",
@@ -34,7 +36,7 @@ def main(argv: list[str]) -> int:
     if args.keep:
         for path, _, _ in runs:
             sys.stderr.write(f"kept {_keep(path, Path(args.keep) / path.name)}\n")
-    heads = ["environment", "seed", *_COLUMNS.values(), "attempt", "minutes"]
+    heads = ["environment", "seed", *_COLUMNS.values(), "episodes", "attempt", "minutes"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     lines += [_line(config, result) for _, config, result in runs]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -47,6 +49,8 @@ def _finished(folders: list[Path]) -> Iterator[tuple[Path, dict[str, Any], dict[
         try:
             config = json.loads((path / "config.json").read_text("utf-8"))
             result = json.loads((path / "result.json").read_text("utf-8"))
+            if (path / LATER).exists():  # a longer evaluation than that at the end of training
+                result |= json.loads((path / LATER).read_text("utf-8"))
         except (OSError, ValueError) as error:
             sys.stderr.write(f"{path} is left out: {error}\n")
             continue
@@ -63,20 +67,22 @@ def _line(config: dict[str, Any], result: dict[str, Any]) -> str:
     values = [result.get(name) for name in _COLUMNS]
     numbers = ["-" if value is None else f"{value:.3f}" for value in values]
     minutes = f"{result['seconds'] / 60:.1f}"
-    cells = [env, str(config["seed"]), *numbers, str(result["attempt"] + 1), minutes]
+    counts = [str(result["episodes"]), str(result["attempt"] + 1)]
+    cells = [env, str(config["seed"]), *numbers, *counts, minutes]
     return "| " + " | ".join(cells) + " |"
 
 
 def _keep(source: Path, target: Path) -> Path:
     """Copy the small files; never over something different."""
-    for name in KEPT:
+    names = [*KEPT, LATER] if (source / LATER).exists() else list(KEPT)
+    for name in names:
         copy = target / name
         if copy.exists() and copy.read_bytes() != (source / name).read_bytes():
             raise RunConflict(
                 f"{copy} exists and differs from {source / name}; remove it or keep it elsewhere."
             )
     target.mkdir(parents=True, exist_ok=True)
-    for name in KEPT:
+    for name in names:
         if (source / name).resolve() != (target / name).resolve():
             shutil.copyfile(source / name, target / name)
     return target
@@ -86,8 +92,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="smorl perception results",
         description="Print a Markdown table of the finished perception runs below the given "
-        "folders, every seed on a line of its own. --keep copies config, versions (with command, "
-        "machine and date), metrics, diagnoses and result of each run to a folder to commit.",
+        "folders, every seed on a line of its own; numbers come from result.json, or from "
+        "evaluation.json if a longer evaluation was saved there. --keep copies config, versions "
+        "(with command, machine and date), metrics, diagnoses and results of each run to a folder "
+        "to commit.",
     )
     parser.add_argument("folders", nargs="*", default=["runs"], help="default: runs")
     parser.add_argument("--keep", help="copy the small files here, e.g. results/perception")

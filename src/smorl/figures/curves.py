@@ -35,13 +35,21 @@ class Curve:
 
 
 def find_runs(folders: Sequence[Path]) -> list[Path]:
-    """Return every folder below `folders` that holds a run, sorted."""
+    """Return every folder below `folders` that holds a run of an agent, sorted."""
     found = sorted({p.parent for folder in folders for p in Path(folder).rglob("config.json")})
-    runs = [path for path in found if (path / "evaluations.csv").exists()]
+    runs = [path for path in found if (path / "evaluations.csv").exists() and _of_agent(path)]
     if not runs:
         names = ", ".join(map(str, folders))
         raise InvalidInput(f"no runs with evaluations in {names}; `smorl train` makes them.")
     return runs
+
+
+def _of_agent(path: Path) -> bool:
+    """Perception runs have no method. What cannot be read is left for `read_curve` to report."""
+    try:
+        return "method" in json.loads((path / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return True
 
 
 def read_curve(path: Path) -> Curve:
