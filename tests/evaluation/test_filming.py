@@ -1,5 +1,7 @@
 """Pictures for people: goals marked where they are, views beside each other."""
 
+from types import SimpleNamespace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,7 +9,17 @@ import pytest
 import smorl  # noqa: F401  (registers the environments)
 from smorl.envs.cameras import CAMERAS, project
 from smorl.errors import InvalidInput
-from smorl.evaluation.filming import Camcorder, mark_goals, start_goal_end
+from smorl.evaluation.filming import (
+    CURRENT,
+    HIDDEN,
+    SEEN,
+    SOLVED,
+    Camcorder,
+    Sight,
+    mark_goals,
+    start_goal_end,
+)
+from smorl.types import ObjectSet
 
 GREEN = np.array([[0.0, 1.0, 0.0]])
 
@@ -66,3 +78,67 @@ def test_start_goal_end_is_three_columns(world):
 def test_too_small_a_film_is_refused(world):
     with pytest.raises(InvalidInput, match="size of a film is 20"):
         Camcorder(world, size=20)
+
+
+def boxes(position, present):
+    """Detections of one row, in boxes of a quarter of the picture."""
+    position = np.asarray([position], np.float32)
+    half = np.full_like(position, 0.25)
+    nothing = position[..., :0]
+    return ObjectSet(nothing, position, half, nothing, np.array([present]))
+
+
+def sight(matched=(1, -1, -1), current=0, targets=(True, True, False), solved=(False, True, True)):
+    """Objects 0 (seen) and 1 (remembered), targets 0 and 1; whatever is third is absent."""
+    corners = [(-0.5, -0.5), (0.5, -0.5), (0.0, 0.5)]
+    state = {
+        "objects": boxes(corners, [True, True, False]),
+        "targets": boxes(np.flip(corners, 1), targets),
+        "carry": SimpleNamespace(age=np.array([[0, 3, 0]])),
+        "matched": np.array([matched]),
+        "solved": np.array([solved]),
+        "current": np.array([current]),
+    }
+    return Sight.of(state)
+
+
+def drawn(picture):
+    """The colours of boxes in a picture that was black."""
+    named = {SEEN: "seen", HIDDEN: "hidden", CURRENT: "current", SOLVED: "solved"}
+    found = {tuple(colour) for colour in picture.reshape(-1, 3).tolist()}
+    return {name for colour, name in named.items() if colour in found}
+
+
+BLACK = np.zeros((128, 128, 3), np.uint8)
+
+
+def test_the_views_show_objects_and_the_current_sub_goal():
+    now, goal = sight().now(BLACK), sight().goal(BLACK)
+    assert drawn(now) == {"seen", "current"}  # the remembered object is the current one
+    assert drawn(goal) == {"current", "solved"}
+    # Target 0 is at (-0.5, -0.5): its box is 16 to 48 of 128 pixels, in both views.
+    rows, columns = np.nonzero((goal == CURRENT).all(-1))
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (16, 48, 16, 48)
+    assert (now[16:49, 16:49] == CURRENT).all(-1).any()
+
+
+def test_a_sub_goal_that_matches_nothing_still_shows_its_place():
+    unmatched = sight(matched=(-1, -1, -1))
+    assert unmatched.matched is None
+    assert drawn(unmatched.now(BLACK)) == {"seen", "hidden", "current"}
+
+
+def test_without_goals_there_is_no_sub_goal():
+    empty = sight(targets=(False, False, False))
+    assert empty.current is None
+    assert drawn(empty.now(BLACK)) == {"seen", "hidden"}
+    assert drawn(empty.goal(BLACK)) == set()
+
+
+def test_a_frame_with_sight_differs_in_the_views_alone(world):
+    camcorder = Camcorder(world, size=400, samples=1)
+    plain, boxed = camcorder.frame("step 1"), camcorder.frame("step 1", sight())
+    assert plain.shape == boxed.shape
+    changed = np.nonzero((plain != boxed).any(-1))
+    assert changed[1].min() > 400
+    assert {"current", "solved", "seen"} <= drawn(boxed)
