@@ -39,11 +39,14 @@ def main(argv: list[str]) -> int:
 def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard: bool) -> int:
     before = time.monotonic()
     # Imported here so that a typo in the options answers at once.
+    from smorl.presets.perception import PERCEPTION_PRESETS
     from smorl.training.progress import Progress
     from smorl.training.run_dir import RunDir
+    from smorl.training.senses import check_senses
     from smorl.training.trainer import Trainer
 
     imports = time.monotonic() - before
+    check_senses(config, out, PERCEPTION_PRESETS)
     with RunDir.open(out, to_json(config), command) as run:
         if run.result is not None:
             sys.stderr.write(f"{out} is finished. `smorl evaluate {out}` evaluates it again.\n")
@@ -89,7 +92,8 @@ def _see(config: RunConfig, out: Path, quiet: bool) -> Any:
     known = PERCEPTION_PRESETS.get(config.perception or "")
     preset = None
     if known is not None:
-        preset = replace(known.build(), seed=config.seed, threads=config.threads)
+        shared = {name: getattr(config, name) for name in ("seed", "threads", "checkpoint_minutes")}
+        preset = replace(known.build(), **shared)
     iterations = 1 if preset is None else preset.optimise.iterations
     with Progress(iterations, quiet, words=WORDS) as progress:
         return obtain_perception(

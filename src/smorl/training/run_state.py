@@ -34,6 +34,7 @@ from smorl.training.checkpoint import (
 from smorl.training.settings import RunConfig
 
 ACTIONS = 2  # hand motion in x and y
+SMALLEST_SPREAD = 0.02  # of positions, metres or image coordinates
 
 
 @dataclass
@@ -70,7 +71,8 @@ class RunState:
             if goals.match_threshold is None:
                 goals = replace(goals, match_threshold=senses.perception.threshold)
         low, high = prior.box()
-        centre, spread = (low + high) / 2, (high - low) / 2
+        # A perception that sees everything in one place must not make inputs infinite.
+        centre, spread = (low + high) / 2, np.maximum((high - low) / 2, SMALLEST_SPREAD)
         sac = Sac(
             config.sac,
             config.networks,
@@ -107,7 +109,8 @@ class RunState:
         if isinstance(self.space.prior, FittedPrior):
             centres = self.space.prior.centres
         else:
-            what, clusters = objects.what[objects.present], self.encoder.layout.slots
+            what = objects.what[objects.present]
+            clusters = min(self.encoder.layout.slots, len(np.unique(what, axis=0)))
             centres, _ = cluster_appearances(what, clusters, seed)
         rest = Restfulness.fit(centres, objects, still, self.space.threshold)
         self.space = replace(self.space, rest=rest)
