@@ -33,9 +33,10 @@ test-slow: setup ## the slow tests: solvability, learning, long resume
 demo: setup ## watch the scripted pusher solve Rearrange-3
 	$(BIN)/smorl demo
 
-bench: setup ## measure speed: environments and learner
+bench: setup ## measure speed: environments, learner and perception
 	$(BIN)/smorl bench envs
 	$(BIN)/smorl bench learner
+	$(BIN)/smorl bench perception
 
 train: setup ## the main job: learn to rearrange two pucks
 	$(BIN)/smorl train gt-rearrange-2

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from smorl.cli import perception_results
 from smorl.figures.curves import find_runs
 from smorl.figures.results import read_result, table
 
@@ -14,6 +15,13 @@ def test_the_results_table_is_the_one_the_raw_results_give():
     readme = (ROOT / "README.md").read_text("utf-8")
     shown = readme.split("<!-- results -->\n")[1].split("<!-- end of results -->")[0]
     assert shown == expected, "run `smorl results results/gt` and paste its table into README.md"
+
+
+def test_the_perception_table_is_the_one_the_raw_results_give(capsys):
+    assert perception_results.main([str(ROOT / "results" / "perception")]) == 0
+    page = (ROOT / "docs" / "perception.md").read_text("utf-8")
+    shown = page.split("<!-- perception -->\n")[1].split("<!-- end of perception -->")[0]
+    assert shown == capsys.readouterr().out, "paste `smorl perception results results/perception`"
 
 
 def test_every_linked_file_exists():
