@@ -9,6 +9,8 @@ import torch
 
 from smorl.cli import main
 from smorl.config import from_json, to_json
+from smorl.methods import Senses, get_method
+from smorl.perception.scalor.weights import load_perception
 from smorl.presets import PRESETS, get_preset
 from smorl.replay.relabel import sample_batch
 from smorl.training.run_state import ACTIONS, RunState
@@ -25,13 +27,16 @@ def test_round_trip_through_json(name):
 
 
 def make_episodes(state: RunState, config: RunConfig, items: int, count=3) -> Episode:
-    """Random states through the preset's own encoder, without a simulator."""
+    """Random states, or pictures of noise, through the preset's own encoder: no simulator."""
     rng = np.random.default_rng(0)
     horizon = config.collect.horizon
-    path = [
-        state.encoder.step(None, rng.random((count, 2 * items)), np.zeros((count, 2)))[1]
-        for _ in range(horizon + 1)
-    ]
+    carry, path = state.encoder.init(count), []
+    for _ in range(horizon + 1):
+        seen = rng.random((count, 2 * items))
+        if get_method(config.method).pixels:
+            seen = rng.integers(0, 256, (count, 64, 64, 3), dtype=np.uint8)
+        carry, objects = state.encoder.step(carry, seen, np.zeros((count, 2)))
+        path.append(objects)
     objects = ObjectSet(*(np.stack([getattr(o, k) for o in path], 1) for k, _ in path[0].arrays()))
     actions = rng.uniform(-1, 1, (count, horizon, ACTIONS)).astype(np.float32)
     return Episode(objects, actions, state.space.propose(path[0], rng))
@@ -46,7 +51,10 @@ def test_every_preset_makes_one_update(name):
         collect=replace(config.collect, replay_steps=5 * config.collect.horizon),
     )
     items = int(config.env[-4]) + 1
-    state = RunState.create(config, items)
+    perception = None
+    if get_method(config.method).pixels:
+        perception = load_perception(f"shipped:scalor-{items - 1}")
+    state = RunState.create(config, Senses(items, perception=perception))
     state.replay.add(make_episodes(state, config, items))
     rng = np.random.default_rng(1)
     batch = sample_batch(
