@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium as gym
 
@@ -88,11 +89,12 @@ def make_envs(
         hint = did_you_mean(env, [name for name in gym.registry if name.startswith("smorl/")])
         raise InvalidInput(f"unknown environment {env!r}.{hint} `smorl envs` lists them.")
     visual = (gym.spec(env).kwargs or {}).get("observation") == "image"
+    extra: dict[str, Any] = {"goal_images": goal_images} if visual else {}
     return gym.make_vec(
         env,
         num_envs=num_envs,
         vectorization_mode="vector_entry_point",
         threads=threads,
         max_episode_steps=None,
-        **({"goal_images": goal_images} if visual else {}),
+        **extra,
     )

@@ -33,7 +33,7 @@ from smorl.training.perception_step import train_step
 FAST, PAPER = "scalor-2", "paper-scalor-2"
 THREADS, ROWS = (1, 2), (1, 16, 64)
 PAPER_ROWS = 16  # the paper-size model tracks at most so many rows here; more take too long
-PAPER_BATCH = 2  # windows of its training step, instead of 11
+PAPER_STEP = {"batch": 2, "lengths": (4,), "rotations": False}  # its training step takes seconds
 GOALS = {"tracking ms per frame at 16 rows": 2.0, "training memory GB": 3.0}
 
 
@@ -66,7 +66,7 @@ def measure(threads: tuple[int, ...], repeats: int) -> dict:
     if min(threads) < 1:
         raise InvalidInput(f"--threads {min(threads)} is not a number of threads; use 1 or more.")
     fast, paper = (get_perception_preset(name).build() for name in (FAST, PAPER))
-    paper = replace(paper, optimise=replace(paper.optimise, batch=PAPER_BATCH))
+    paper = replace(paper, optimise=replace(paper.optimise, **PAPER_STEP))
     report: dict = {
         "machine": {
             "processor": platform.machine(),

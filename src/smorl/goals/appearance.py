@@ -54,7 +54,7 @@ def appearance_basis(what: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.
     _, group, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     # The total variation stands in for what was never seen to vary, and for tracks too short.
     spread = np.cov(looks.T).reshape(size, size) + 1e-9 * np.eye(size)
-    kept = np.ones(len(looks), bool)
+    kept, within = np.ones(len(looks), bool), spread
     for _ in range(3):  # a track that changes over to another object must not count as variation
         inside = _deviations(looks, group.reshape(-1), len(count), kept)
         degrees = max(1, int(kept.sum()) - len(count))

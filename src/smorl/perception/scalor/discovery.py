@@ -49,7 +49,7 @@ class Discovery(nn.Module):
         self.head = nn.Conv2d(c, 8 + 1 + 2, 1)
         with torch.no_grad():
             self.head.weight[8] *= 0.1
-            self.head.bias[8] = config.presence_bias
+            self.head.bias[8] = config.presence_bias  # pyright: ignore[reportOptionalSubscript]
         self.register_buffer("centres", cell_centres(config.cells), persistent=False)
         self.centres: Tensor
 

@@ -153,7 +153,7 @@ class Scalor(nn.Module):
             kl_background = posterior.kl(prior)
         background = self.background.decode(latent)
         picture, foreground, alpha = blend(shown, background)
-        terms = {f"kl/{name}": sum(kl[name] for kl in kls) for name in kls[0]}
+        terms = {f"kl/{name}": torch.stack([kl[name] for kl in kls]).sum(0) for name in kls[0]}
         terms["kl/background"] = kl_background
         # An exponential prior on the masks. Without it nothing keeps an object from painting
         # pieces of table in the table's colour.
