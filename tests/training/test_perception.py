@@ -15,6 +15,7 @@ from smorl.training.perception_settings import (
     OptimiseConfig,
     PerceptionConfig,
     learning_rate,
+    total_frames,
     window_length,
 )
 
@@ -134,3 +135,9 @@ def test_the_threshold_separates_objects():
     threshold, match = fit_threshold(what, ids)
     assert 0.1 < threshold < 0.9
     assert (match["match_rate"], match["false_match_rate"]) == (1, 0)
+
+
+def test_total_frames_counts_growing_windows_and_rotations():
+    settings = OptimiseConfig(iterations=4, batch=3, lengths=(2, 5))
+    assert total_frames(settings) == 3 * (2 + 2 + 5 + 5)
+    assert total_frames(replace(settings, rotations=True)) == 4 * total_frames(settings)

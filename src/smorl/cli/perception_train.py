@@ -11,11 +11,11 @@ from smorl.cli.options import fields, orderly_stop, overrides
 from smorl.config import override, to_json
 from smorl.errors import InvalidInput
 from smorl.presets.perception import PERCEPTION_PRESETS, get_perception_preset
-from smorl.training.perception_settings import PerceptionConfig
+from smorl.training.perception_settings import PerceptionConfig, total_frames
 from smorl.training.progress import Words
 
 _EXAMPLE = "--optimise.lr 1e-3"
-WORDS = Words("iteration", "iterations", "frames", "{:.1f} objects per frame")
+WORDS = Words("frame", "frames", "iterations", "{:.1f} objects per frame")
 
 
 def main(argv: list[str]) -> int:
@@ -69,7 +69,7 @@ def _train(
                 remove_sequences(out)  # a kill right after the end leaves it behind
             sys.stderr.write(f"{out} is finished. `smorl perception evaluate {out}` repeats it.\n")
             return _show(out, run.result)
-        with Progress(config.optimise.iterations, args.quiet, words=WORDS) as progress:
+        with Progress(total_frames(config.optimise), args.quiet, words=WORDS) as progress:
             trainer = PerceptionTrainer(config, run, progress, source, command)
             result = climb(trainer, progress)
         if result is None:

@@ -86,6 +86,7 @@ def _see(config: RunConfig, out: Path, quiet: bool) -> Any:
     """Return the run's perception, trained first if need be; None if the user stopped that."""
     from smorl.cli.perception_train import WORDS, climb
     from smorl.presets.perception import PERCEPTION_PRESETS
+    from smorl.training.perception_settings import total_frames
     from smorl.training.progress import Progress
     from smorl.training.senses import obtain_perception
 
@@ -94,8 +95,8 @@ def _see(config: RunConfig, out: Path, quiet: bool) -> Any:
     if known is not None:
         shared = {name: getattr(config, name) for name in ("seed", "threads", "checkpoint_minutes")}
         preset = replace(known.build(), **shared)
-    iterations = 1 if preset is None else preset.optimise.iterations
-    with Progress(iterations, quiet, words=WORDS) as progress:
+    frames = 1 if preset is None else total_frames(preset.optimise)
+    with Progress(frames, quiet, words=WORDS) as progress:
         return obtain_perception(
             config, out, preset, lambda trainer: climb(trainer, progress), progress
         )

@@ -123,7 +123,7 @@ class PerceptionTrainer:
         if state.iteration in self._checks:
             self._diagnose()
         state = self.state  # a diagnosis may have started the next attempt
-        self.reporter.update(state.iteration, state.frames, state.recent.get("objects"))
+        self.reporter.update(state.frames, state.iteration, state.recent.get("objects"))
 
     def _log(self) -> None:
         state = self.state

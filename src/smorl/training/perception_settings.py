@@ -93,6 +93,13 @@ def window_length(config: OptimiseConfig, iteration: int) -> int:
     return config.lengths[min(part, len(config.lengths) - 1)]
 
 
+def total_frames(config: OptimiseConfig) -> int:
+    """Return how many frames training goes through: windows grow, so iterations do not tell."""
+    turns = 4 if config.rotations else 1
+    lengths = (window_length(config, i) for i in range(config.iterations))
+    return sum(lengths) * config.batch * turns
+
+
 def learning_rate(config: OptimiseConfig, iteration: int) -> float:
     """Return the rate of an iteration (from 0): a linear rise, constant, then the decay."""
     if iteration < config.warmup:
