@@ -45,7 +45,11 @@ def test_json_report_is_complete_and_consistent(small, capsys):
     assert one["first_frame_cpu_ms"] > 1.5 * one["frame_cpu_ms"]
     assert one["paper_ratio"] == pytest.approx(one["paper_frame_ms"] / one["frame_ms"])
     assert "paper_ratio" not in three
-    assert [row["what"] for row in report["sampling"]] == ["crop", "paste_sum"]
+    assert [row["what"] for row in report["sampling"]] == [
+        "crop",
+        "crop, all gradients",
+        "paste_sum",
+    ]
     for row in report["sampling"]:
         assert row["ratio"] == pytest.approx(row["grid_sample_ms"] / row["ours_ms"])
     assert 0.05 < report["training_memory_gb"] < 50

@@ -59,20 +59,22 @@ def measure_sampling(sizes: ScalorConfig, batch: int, repeats: int) -> Iterator[
     pictures = random(batch, 3, sizes.image_size, sizes.image_size).requires_grad_()
     glimpses = random(batch, sizes.slots, sizes.glimpse, 5, sizes.glimpse).requires_grad_()
 
-    def both_ways(function, source: Tensor, size: int) -> None:
-        torch.autograd.grad(function(source, where, size).square().sum(), (source, where))
+    def both_ways(function, source: Tensor, size: int, leaves: tuple[Tensor, ...]) -> None:
+        torch.autograd.grad(function(source, where, size).square().sum(), leaves)
 
-    for ours, grid, source, size in (
-        (geometry.crop, crop, pictures, sizes.glimpse),
-        (geometry.paste_sum, paste_sum, glimpses, sizes.image_size),
+    # Training needs no gradient of the pictures it cuts from, only of the boxes.
+    for name, ours, grid, source, size, leaves in (
+        ("crop", geometry.crop, crop, pictures.detach(), sizes.glimpse, (where,)),
+        ("crop, all gradients", geometry.crop, crop, pictures, sizes.glimpse, (pictures, where)),
+        ("paste_sum", geometry.paste_sum, paste_sum, glimpses, sizes.image_size, (glimpses, where)),
     ):
         cases = {
-            "ours": partial(both_ways, ours, source, size),
-            "grid": partial(both_ways, grid, source, size),
+            "ours": partial(both_ways, ours, source, size, leaves),
+            "grid": partial(both_ways, grid, source, size, leaves),
         }
         cost = take_turns(cases, 5 * repeats)
         yield {
-            "what": grid.__name__,
+            "what": name,
             **columns("ours", "ms", cost["ours"]),
             **columns("grid_sample", "ms", cost["grid"]),
             **columns("", "ratio", cost["grid"] / cost["ours"]),

@@ -228,10 +228,10 @@ def as_text(report: dict) -> str:
         if "paper_ratio" in row:
             line += f"{row['paper_frame_ms']:>10.2f}{row['paper_ratio']:>8.1f}"
         lines.append(line)
-    lines += ["", f"{'sampling':18}{'threads':>8}{'ours ms':>10}{'grid ms':>10}{'ratio':>10}"]
+    lines += ["", f"{'sampling':20}{'threads':>8}{'ours ms':>10}{'grid ms':>10}{'ratio':>10}"]
     for row in report["sampling"]:
         lines.append(
-            f"{row['what']:18}{row['threads']:>8}{row['ours_ms']:>10.2f}"
+            f"{row['what']:20}{row['threads']:>8}{row['ours_ms']:>10.2f}"
             f"{row['grid_sample_ms']:>10.2f}{row['ratio']:>10.2f}"
         )
     goals = ", ".join(f"{name} {value:g}" for name, value in report["goals"].items())

@@ -81,8 +81,9 @@ def _missing(s: Statistics, share: float) -> Finding | None:
         )
     if s.objects < 0.2 or s.covered < 0.1:
         return Finding(
-            f"The background took everything: {s.objects:.2f} objects per frame, while "
-            f"{s.blobs:.1f} patches per frame differ from the median background.",
+            f"The background took everything: {s.objects:.2f} objects per frame cover "
+            f"{100 * s.covered:.0f} % of the {s.blobs:.1f} patches that differ from the median "
+            "background.",
             "another seed, a smaller --optimise.lr, or a larger presence prior at the start.",
             True,
         )
