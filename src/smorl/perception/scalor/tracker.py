@@ -176,7 +176,7 @@ class ScalorTracker:
         state, frame = self._pass(state, images, action, first=True)
         for _ in range(self.config.first_passes - 1):
             state, frame = self._pass(state, images, torch.zeros_like(action), first=False)
-        return state, frame
+        return replace(state, new=state.slots.alive), frame  # to the caller it was one frame
 
     def _mixed(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Frame]:
         """Some rows begin, others go on: two calls, so that no row's result depends on others."""
