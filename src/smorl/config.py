@@ -247,3 +247,13 @@ def _unknown_kind(annotation: Any, value: Mapping[str, JSON], path: str) -> str:
     kinds, got = [str(_kind(cls)) for cls in _classes(annotation)], value.get("kind")
     hint = did_you_mean(str(got), kinds)
     return f"{path}.kind must be one of {', '.join(kinds)}, got {_show(got)}.{hint}"
+
+
+def require(config: Any, checks: Mapping[str, bool]) -> None:
+    """Raise InvalidInput naming the first dotted field of `config` whose check is False."""
+    for path, good in checks.items():
+        if not good:
+            value = config
+            for name in path.split("."):
+                value = getattr(value, name)
+            raise InvalidInput(f"{path} = {value} is out of range; choose a valid value.")

@@ -67,6 +67,13 @@ class ObjectSet(_Arrays):
     depth: Array
     present: Array
 
+    @classmethod
+    def of_vectors(cls, vectors: np.ndarray) -> ObjectSet:
+        """Return vectors (B, D) as sets of one object without appearance; see the module."""
+        nothing = np.zeros((len(vectors), 1, 0), np.float32)
+        position = np.asarray(vectors, np.float32)[:, None]
+        return cls(nothing, position, nothing, nothing, np.ones((len(vectors), 1), bool))
+
     def features(self) -> np.ndarray:
         """Return [what; position; scale; depth] per object, (..., N, F)."""
         return np.concatenate([self.what, self.position, self.scale, self.depth], axis=-1)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from smorl.cli.options import aligned
 from smorl.errors import InvalidInput
 
 # Height of the scene in videos, pixels; larger where detections are drawn into the agent's view.
@@ -51,7 +52,7 @@ def main(argv: list[str]) -> int:
 
         write_video(args.video, _film(run, parts, min(args.films, args.episodes)))
         sys.stderr.write(f"Video: {args.video}\n")
-    sys.stdout.write(json.dumps(summary) + "\n" if args.json else _table(summary))
+    sys.stdout.write(json.dumps(summary) + "\n" if args.json else aligned(summary))
     return 0
 
 
@@ -130,15 +131,6 @@ def _show_progress(done: int) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{done} episodes")
         sys.stderr.flush()
-
-
-def _table(summary: dict) -> str:
-    width = max(map(len, summary))
-    lines = (
-        f"{k:<{width}}  {v:.4f}" if isinstance(v, float) else f"{k:<{width}}  {v}"
-        for k, v in summary.items()
-    )
-    return "\n".join(lines) + "\n"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""What training commands share: settings given as options, and stopping in an orderly way."""
+"""What commands share: settings given as options, tables, and stopping in an orderly way."""
 
 import json
 import signal
@@ -38,6 +38,16 @@ def fields(config: Any) -> str:
         if not isinstance(value, dict):
             lines.append(f"  --{path} {json.dumps(value)}")
     return "\nfields of this preset:\n" + "\n".join(lines) + "\n"
+
+
+def aligned(summary: dict[str, Any]) -> str:
+    """Return names and values, one pair per line, the values in one column."""
+    width = max(map(len, summary))
+    lines = (
+        f"{k:<{width}}  {v:.4f}" if isinstance(v, float) else f"{k:<{width}}  {v}"
+        for k, v in summary.items()
+    )
+    return "\n".join(lines) + "\n"
 
 
 class Stoppable(Protocol):

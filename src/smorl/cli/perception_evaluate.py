@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 
+from smorl.cli.options import aligned
 from smorl.errors import InvalidInput
 
 _ROWS = 25  # episodes tracked at a time
@@ -37,7 +38,7 @@ def main(argv: list[str]) -> int:
         progress=_show_progress,
     )
     summary = {"run": str(args.run), **report.numbers}
-    sys.stdout.write(json.dumps(summary) + "\n" if args.json else _table(summary))
+    sys.stdout.write(json.dumps(summary) + "\n" if args.json else aligned(summary))
     return 0
 
 
@@ -46,15 +47,6 @@ def _show_progress(done: int, total: int) -> None:
         end = "\r" if done < total else "\n"
         sys.stderr.write(f"{done}/{total} episodes{end}")
         sys.stderr.flush()
-
-
-def _table(summary: dict) -> str:
-    width = max(map(len, summary))
-    lines = (
-        f"{k:<{width}}  {v:.4f}" if isinstance(v, float) else f"{k:<{width}}  {v}"
-        for k, v in summary.items()
-    )
-    return "\n".join(lines) + "\n"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -60,7 +60,4 @@ class GroundTruthVector:
         return None, self.encode_goal(observation)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
-        batch = len(observation)
-        nothing = np.zeros((batch, 1, 0), np.float32)
-        position = observation.astype(np.float32)[:, None]
-        return ObjectSet(nothing, position, nothing, nothing, np.ones((batch, 1), bool))
+        return ObjectSet.of_vectors(observation)

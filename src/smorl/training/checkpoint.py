@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import safetensors.torch
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import load as read_safetensors
+from safetensors.torch import save as to_safetensors
 
 from smorl.config import JSON
 from smorl.errors import DamagedFile, InvalidInput, SmorlError
@@ -139,7 +140,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     try:
         return Checkpoint(
             step=manifest["step"],
-            tensors=safetensors.torch.load((path / TENSORS).read_bytes()),
+            tensors=read_safetensors((path / TENSORS).read_bytes()),
             arrays={name: np.load(file, allow_pickle=False) for name, file in arrays.items()},
             state=json.loads((path / STATE).read_text("utf-8")),
             path=path,
@@ -190,7 +191,7 @@ def _array_name(file: str) -> str:
 def _tensor_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
     # Safetensors refuses views that share memory, such as twins cut from one batched tensor.
     owned = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
-    return safetensors.torch.save(owned)
+    return to_safetensors(owned)
 
 
 def _checkpoints(folder: Path) -> list[Path]:

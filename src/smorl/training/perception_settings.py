@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from smorl.errors import InvalidInput
+from smorl.config import require
 from smorl.perception.scalor.settings import ScalorConfig
 
 
@@ -79,12 +79,7 @@ class PerceptionConfig:
             "optimise.clip": o.clip > 0,
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }
-        for path, good in checks.items():
-            if not good:
-                value = self
-                for name in path.split("."):
-                    value = getattr(value, name)
-                raise InvalidInput(f"{path} = {value} is out of range; choose a valid value.")
+        require(self, checks)
 
 
 def window_length(config: OptimiseConfig, iteration: int) -> int:

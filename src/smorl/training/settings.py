@@ -7,7 +7,7 @@ from typing import Literal
 
 from smorl.agents.networks import NetworkConfig
 from smorl.agents.sac import SacConfig
-from smorl.errors import InvalidInput
+from smorl.config import require
 from smorl.evaluation.subgoals import SubgoalConfig
 from smorl.goals.spaces import GoalConfig
 from smorl.replay.relabel import RelabelConfig
@@ -72,9 +72,4 @@ class RunConfig:
             "evaluation.every": self.evaluation.every >= 1,
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }
-        for path, good in checks.items():
-            if not good:
-                value = self
-                for name in path.split("."):
-                    value = getattr(value, name)
-                raise InvalidInput(f"{path} = {value} is out of range; choose a valid value.")
+        require(self, checks)

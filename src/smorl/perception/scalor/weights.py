@@ -23,10 +23,11 @@ from safetensors.numpy import save
 
 from smorl import shipped
 from smorl.config import from_json, to_json
-from smorl.errors import DamagedFile, InvalidInput
+from smorl.errors import InvalidInput
 from smorl.perception.scalor.model import Scalor
 from smorl.perception.scalor.settings import ScalorConfig
 from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig
+from smorl.perception.tensor_file import damaged, fill_module
 
 FILE = "weights.safetensors"
 FORMAT = 1
@@ -101,10 +102,10 @@ def load_weights(path: Path) -> PerceptionWeights:
     arrays, header = _read(path)
     config = _config(path, header["config"])
     model = Scalor(config)
-    _fill(path, model, _under("model/", arrays))
+    fill_module(path, model, _under("model/", arrays))
     mean, basis = arrays.get("what/mean"), arrays.get("what/basis")
     if mean is None or basis is None or basis.shape != mean.shape * 2 or len(mean) != config.what:
-        raise _damaged(path, f"its appearance statistics do not have {config.what} dimensions")
+        raise damaged(path, f"its appearance statistics do not have {config.what} dimensions")
     return PerceptionWeights(
         config=config,
         model=model.eval().requires_grad_(False),
@@ -147,21 +148,21 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             text = (file.metadata() or {}).get(_KEY)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except OSError as error:
-        raise _damaged(path, f"it cannot be opened ({error.strerror or error})") from error
+        raise damaged(path, f"it cannot be opened ({error.strerror or error})") from error
     except SafetensorError as error:
-        raise _damaged(path, f"it is cut short or no weights file at all ({error})") from error
+        raise damaged(path, f"it is cut short or no weights file at all ({error})") from error
     if text is None:
-        raise _damaged(path, "it was not made by `smorl perception train`")
+        raise damaged(path, "it was not made by `smorl perception train`")
     try:
         header = json.loads(text)
         version, digest = header["format"], header["sha256"]
         complete = {"config", "threshold", "meta"} <= set(header)
     except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, "its header cannot be read") from error
+        raise damaged(path, "its header cannot be read") from error
     if version != FORMAT:
-        raise _damaged(path, f"it has format {version!r}, this smorl reads {FORMAT}")
+        raise damaged(path, f"it has format {version!r}, this smorl reads {FORMAT}")
     if not complete or digest != _digest(arrays):
-        raise _damaged(path, "its content does not match its recorded hash")
+        raise damaged(path, "its content does not match its recorded hash")
     return arrays, header
 
 
@@ -172,23 +173,6 @@ def _config(path: Path, data: Any) -> ScalorConfig:
         raise InvalidInput(
             f"{path} was made with settings this smorl does not know: {error}"
         ) from error
-
-
-def _fill(path: Path, model: Scalor, arrays: Mapping[str, np.ndarray]) -> None:
-    """Copy arrays into the model; names and shapes must be exactly its own."""
-    own = model.state_dict()
-    different = sorted(own.keys() ^ arrays.keys())
-    if different:
-        raise _damaged(path, f"it does not fit its own settings: tensor {different[0]!r}")
-    with torch.no_grad():
-        for name, tensor in own.items():
-            if tuple(tensor.shape) != arrays[name].shape:
-                raise _damaged(
-                    path,
-                    f"it does not fit its own settings: {name!r} has shape {arrays[name].shape}, "
-                    f"not {tuple(tensor.shape)}",
-                )
-            tensor.copy_(torch.from_numpy(arrays[name].copy()))
 
 
 def rounded(model: Scalor) -> Scalor:
@@ -217,7 +201,3 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
-
-def _damaged(path: Path, reason: str) -> DamagedFile:
-    return DamagedFile(f"The weights {path} cannot be used: {reason}; train or copy them again.")

@@ -30,10 +30,7 @@ class VaeEncoder:
         return None, self.encode_goal(observation)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
-        batch = len(observation)
-        nothing = np.zeros((batch, 1, 0), np.float32)
-        position = self.encode(observation)[:, None]
-        return ObjectSet(nothing, position, nothing, nothing, np.ones((batch, 1), bool))
+        return ObjectSet.of_vectors(self.encode(observation))
 
     @torch.no_grad()
     def encode(self, images: np.ndarray) -> np.ndarray:
