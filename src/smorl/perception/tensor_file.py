@@ -28,7 +28,8 @@ def write_tensors(
 ) -> Path:
     """Write under a temporary name, force it onto the disk, rename; a crash leaves the old file."""
     path = Path(path)
-    stored = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    # `np.ascontiguousarray` would turn a single number into a row.
+    stored = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = json.dumps(header, allow_nan=False, sort_keys=True)
     text = {"kind": kind, "format": version, "header": content, "sha256": _hash(stored, content)}
     temporary = path.with_name(f".tmp-{path.name}-{os.getpid()}")
