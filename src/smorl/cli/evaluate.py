@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ def main(argv: list[str]) -> int:
 
     if args.video:
         check_writable(args.video)
-    run = load_run(Path(args.run), args.env)
+    run = load_run(args.run, args.env)
     for note in run.notes:
         sys.stderr.write(f"{note}\n")
     settings = run.config.evaluation
@@ -144,7 +143,11 @@ def _parser() -> argparse.ArgumentParser:
         "false_solved: share of puck sub-goals held for solved at the end whose puck is farther "
         "than 5 cm from its goal. The same --seed is the same episodes for every run.",
     )
-    parser.add_argument("run", help="a run folder, e.g. runs/gt-rearrange-2-seed0")
+    parser.add_argument(
+        "run",
+        help="a run folder, e.g. runs/gt-rearrange-2-seed0, a file of `smorl export`, or an agent "
+        "that comes with the package, e.g. shipped:visual-rearrange-1",
+    )
     parser.add_argument("--episodes", type=int, default=100, help="how many (default 100)")
     parser.add_argument("--seed", type=int, help="of the first episode (default: the run's own)")
     parser.add_argument("--env", help="another environment, e.g. smorl/Rearrange1-v0")

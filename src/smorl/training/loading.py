@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from smorl import shipped
 from smorl.agents.agent import PassiveAgent, SacAgent
-from smorl.config import from_json
 from smorl.errors import InvalidInput
 from smorl.goals.spaces import GoalSpace
 from smorl.methods import Senses, get_method, make_envs
 from smorl.perception.encoder import Encoder
-from smorl.perception.scalor.weights import load_weights
-from smorl.training.checkpoint import load_latest
-from smorl.training.run_dir import RunDir
+from smorl.training.agent_file import SavedAgent, open_file, open_folder
 from smorl.training.run_state import RunState, count_items
-from smorl.training.senses import PERCEPTION
 from smorl.training.settings import RunConfig
 
 
@@ -32,14 +29,14 @@ class LoadedRun:
     notes: list[str]
 
 
-def load_run(path: Path, env: str | None = None) -> LoadedRun:
-    """Load the newest good checkpoint of a run."""
-    config = from_json(RunConfig, RunDir.load(path).config)
-    checkpoint = load_latest(Path(path) / "checkpoints")
-    if checkpoint is None:
-        raise InvalidInput(f"{path} has no checkpoint yet; let `smorl train` run a little longer.")
+def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = None) -> LoadedRun:
+    """Open a run folder, a file of `smorl export`, or `shipped:visual-rearrange-1` to act.
+
+    `agents` is the folder of shipped agents, if not the package's own.
+    """
+    saved = _open(name, agents)
+    config, checkpoint, perception = saved.config, saved.checkpoint, saved.perception
     method = get_method(config.method)
-    perception = load_weights(Path(path) / PERCEPTION) if method.pixels else None
     state = RunState.create(config, Senses(_items(config.env, method.pixels), None, perception))
     state.load_agent(checkpoint)
     encoder = state.encoder
@@ -48,7 +45,7 @@ def load_run(path: Path, env: str | None = None) -> LoadedRun:
         encoder = method.encoder(senses)
         if encoder.layout.position != state.encoder.layout.position:
             raise InvalidInput(
-                f"{path} is a {config.method} run: its state is one vector of "
+                f"{name} is a {config.method} run: its state is one vector of "
                 f"{state.encoder.layout.position} numbers, {env} has "
                 f"{encoder.layout.position}. Only object-centric agents transfer."
             )
@@ -61,6 +58,13 @@ def load_run(path: Path, env: str | None = None) -> LoadedRun:
         checkpoint.step,
         checkpoint.damaged,
     )
+
+
+def _open(name: Path | str, agents: Path | None) -> SavedAgent:
+    if shipped.is_shipped(str(name)):
+        return open_file(shipped.resolve_agent(str(name), agents))
+    path = Path(name)
+    return open_file(path) if path.is_file() else open_folder(path)
 
 
 def _items(env: str, pixels: bool) -> int:
