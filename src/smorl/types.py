@@ -37,6 +37,11 @@ class _Arrays:
         return self.map(lambda array: array[index])
 
 
+def unknown_ids(shape: tuple[int, ...]) -> np.ndarray:
+    """Return the ids of objects that nobody follows: -1, read-only."""
+    return np.broadcast_to(np.int64(-1), shape)
+
+
 @dataclass(frozen=True)
 class ObjectLayout:
     """Sizes of an object's parts. `slots` is the fixed number of slots N of a set."""
@@ -58,7 +63,9 @@ class ObjectSet(_Arrays):
     """Objects of a frame, in slots; absent slots are zero and `present` is False there.
 
     what (..., N, W) appearance; position (..., N, P) metres on ground truth, image coordinates on
-    pixels; scale (..., N, S); depth (..., N, D); present (..., N) bool.
+    pixels; scale (..., N, S); depth (..., N, D); present (..., N) bool; ids (..., N) int, which
+    names an object through an episode as far as the encoder can tell, -1 where nobody knows. Only
+    the tracking reward looks at ids; no network sees them.
     """
 
     what: Array
@@ -66,13 +73,19 @@ class ObjectSet(_Arrays):
     scale: Array
     depth: Array
     present: Array
+    ids: Array = None  # left out: nobody knows
+
+    def __post_init__(self) -> None:
+        if self.ids is None:
+            object.__setattr__(self, "ids", unknown_ids(np.shape(self.present)))
 
     @classmethod
     def of_vectors(cls, vectors: np.ndarray) -> ObjectSet:
         """Return vectors (B, D) as sets of one object without appearance; see the module."""
         nothing = np.zeros((len(vectors), 1, 0), np.float32)
         position = np.asarray(vectors, np.float32)[:, None]
-        return cls(nothing, position, nothing, nothing, np.ones((len(vectors), 1), bool))
+        one = np.ones((len(vectors), 1), bool)
+        return cls(nothing, position, nothing, nothing, one, ids=np.zeros(one.shape, np.int64))
 
     def features(self) -> np.ndarray:
         """Return [what; position; scale; depth] per object, (..., N, F)."""
@@ -80,16 +93,25 @@ class ObjectSet(_Arrays):
 
     def goals(self) -> ObjectGoal:
         """Return every object as a goal of its own: (..., N, .) arrays."""
-        return ObjectGoal(self.what, self.position, self.scale)
+        return ObjectGoal(self.what, self.position, self.scale, self.ids)
 
 
 @dataclass(frozen=True)
 class ObjectGoal(_Arrays):
-    """One object at a place: what (..., W), position (..., P), scale (..., S)."""
+    """One object at a place: what (..., W), position (..., P), scale (..., S), id (...,) int.
+
+    The id is the object's in the episode the goal was set in, -1 if it comes from elsewhere, such
+    as a goal image.
+    """
 
     what: Array
     position: Array
     scale: Array
+    id: Array = None  # left out: nobody knows
+
+    def __post_init__(self) -> None:
+        if self.id is None:
+            object.__setattr__(self, "id", unknown_ids(np.shape(self.what)[:-1]))
 
     def features(self, depth: int = 0) -> np.ndarray:
         """Return [what; position; scale; 0] so that goals share the objects' embedding.

@@ -69,8 +69,9 @@ def test_synthetic_replay_relabels_to_real_futures():
     replay, space = filled_replay(LAYOUT, episodes=20, seed=0)
     objects = replay.episodes.objects
     assert 2.5 < objects.present.sum(-1).mean() < 3
-    what = np.repeat(replay.episodes.goal.what[:, None], objects.present.shape[1], 1)
-    _, matched = space.achieved(objects, what)
+    steps = objects.present.shape[1]
+    goal = replay.episodes.goal.map(lambda array: np.repeat(array[:, None], steps, 1))
+    _, matched = space.achieved(objects, goal)
     assert 0.8 < matched.mean() < 1
     batch = random_batch(10, LAYOUT, seed=0)
     assert batch.present[:, 0].all()

@@ -5,7 +5,6 @@ import pytest
 
 from smorl.goals.matching import match
 from smorl.goals.priors import UniformPrior
-from smorl.goals.rewards import matching_reward
 from smorl.goals.spaces import GoalConfig, GoalSpace, pick_object
 from tests.conftest import make_goal, make_set
 
@@ -46,14 +45,14 @@ def test_duplicates_go_to_the_lower_slot():
 def test_reward_is_minus_the_distance_of_the_matched_object():
     objects = make_set([[[1, 0], [0, 1]]] * 2, [[[0, 0], [3, 4]]] * 2)
     goal = make_goal([[0, 1], [0.5, 0.5]], [[0, 0], [0, 0]])
-    rewards = matching_reward(objects, goal, 0.5, -2.0)
+    rewards = SPACE.reward(objects, goal)
     # Second row: both objects are sqrt(0.5) away in appearance, beyond the threshold.
     np.testing.assert_allclose(rewards, [-5.0, -2.0])
 
 
 def test_threshold_is_strict_and_solved_uses_its_own():
     objects = make_set([[[1.0, 0]]], [[[0.05, 0]]])
-    assert matching_reward(objects, make_goal([[0.5, 0]], [[0, 0]]), 0.5, -2.0) == [-2.0]
+    assert SPACE.reward(objects, make_goal([[0.5, 0]], [[0, 0]])) == [-2.0]
     near, far = make_goal([[1, 0]], [[0, 0]]), make_goal([[1, 0]], [[0.2, 0]])
     assert SPACE.solved(objects, near).all()
     assert not SPACE.solved(objects, far).any()

@@ -31,3 +31,10 @@ def test_a_vector_is_one_object_without_appearance():
     assert objects.what.shape == (2, 1, 0)
     np.testing.assert_array_equal(objects.position[1, 0], np.arange(6, 12))
     assert encoder.layout.features == 6
+
+
+def test_ids_are_slots_within_an_episode_and_unknown_in_a_goal():
+    encoder = GroundTruthObjects(3)
+    _, objects = encoder.step(encoder.init(2), np.zeros((2, 6), np.float32), np.zeros((2, 2)))
+    assert objects.ids.tolist() == [[0, 1, 2]] * 2
+    assert encoder.encode_goal(np.zeros((2, 6), np.float32)).ids.tolist() == [[-1] * 3] * 2

@@ -1,5 +1,7 @@
 """The episode ring and relabelling, checked on episodes whose every number is recognisable."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -217,3 +219,70 @@ def test_vectors_relabel_with_any_later_state():
     config = RelabelConfig(0.0, 0.0, 1.0)
     found = relabel(replay.episodes, episode, step, now, space, config, rng)
     assert (found.position >= 100).all()
+
+
+TRACKING = replace(SPACE, config=replace(SPACE.config, reward="tracking"))
+
+
+def with_ids(stolen_from: int) -> Replay:
+    """Two episodes; object n has ID 10 + n, but from a step on objects 0 and 1 swap IDs."""
+    episodes = make_episodes(0, 2)
+    ids = np.tile(10 + np.arange(ITEMS), (2, HORIZON + 1, 1))
+    ids[:, stolen_from:, :2] = ids[:, stolen_from:, 1::-1]
+    goal = replace(episodes.goal, id=np.array([10, 11]))
+    replay = Replay(5 * HORIZON, HORIZON, LAYOUT, 2)
+    replay.add(Episode(replace(episodes.objects, ids=ids), episodes.actions, goal))
+    return replay
+
+
+def test_ids_are_stored_and_restored():
+    replay = with_ids(stolen_from=4)
+    arrays, pointers = replay.state()
+    assert arrays["objects.ids"][0, :, 0].tolist() == [10] * 4 + [11] * 3
+    assert arrays["goal.id"].tolist() == [10, 11]
+    other = Replay(5 * HORIZON, HORIZON, LAYOUT, 2)
+    other.load({k: v.copy() for k, v in arrays.items()}, pointers)
+    assert all(np.array_equal(array, other.state()[0][name]) for name, array in arrays.items())
+
+
+@pytest.mark.parametrize("config", [
+    RelabelConfig(1.0, 0.0, 0.0),
+    RelabelConfig(0.0, 1.0, 0.0),
+    RelabelConfig(0.0, 0.0, 1.0),
+    RelabelConfig(0.0, 1.0, 0.0, any_object=1.0),
+    RelabelConfig(0.0, 0.0, 1.0, any_object=1.0),
+])  # fmt: skip
+def test_relabelled_goals_have_the_id_of_their_detection(config):
+    replay, rng = with_ids(stolen_from=HORIZON + 1), np.random.default_rng(0)
+    episode, step = rng.integers(0, 2, 200), rng.integers(0, HORIZON, 200)
+    now = replay.episodes.objects[episode, step]
+    for space in (SPACE, TRACKING):
+        goal = relabel(replay.episodes, episode, step, now, space, config, rng)
+        np.testing.assert_array_equal(goal.id, 10 + goal.what.argmax(1))
+
+
+def test_future_goals_by_id_follow_the_id_to_another_object():
+    replay = with_ids(stolen_from=4)
+    count = 200
+    episode, step = np.zeros(count, int), np.full(count, 3)
+    goal = replay.episodes.goal[episode]
+    rng = np.random.default_rng(0)
+    arguments = (replay.episodes.objects, episode, step, goal)
+    for space, own, identity in ((SPACE, 0, 11), (TRACKING, 1, 10)):
+        found, exists = future_goals(*arguments, space, RelabelConfig(), rng)
+        assert exists.all()
+        assert (found.position[:, 1] == own).all()  # y names the object
+        assert (found.id == identity).all()
+
+
+def test_training_rewards_follow_the_ids():
+    replay, config = with_ids(stolen_from=4), RelabelConfig(1.0, 0.0, 0.0)
+    draws = [
+        sample_batch(replay.episodes, 2, 400, space, config, np.random.default_rng(1))
+        for space in (SPACE, TRACKING)
+    ]
+    step = draws[0].objects[:, 0, 3] % 1000
+    differ = draws[0].reward != draws[1].reward
+    np.testing.assert_array_equal(differ, step >= 3)  # the following frame is the fourth or later
+    np.testing.assert_array_equal(draws[0].objects, draws[1].objects)
+    assert draws[0].objects.shape[-1] == LAYOUT.features  # the network sees no IDs

@@ -1,15 +1,19 @@
-"""Which object of a set is the goal's object? Matching by appearance (Sec. 4.2)."""
+"""Which object of a set is the goal's object? By appearance (Sec. 4.2), or by its tracker ID."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from smorl.types import ObjectSet
+from smorl.types import ObjectGoal, ObjectSet
 
 
 @dataclass(frozen=True)
 class Match:
-    """index (...,) of the nearest present object, its distance, and whether it is near enough."""
+    """index (...,) of the goal's object, its distance, and whether there is one.
+
+    By appearance it is the nearest present object, matched if near enough; by ID the distance is
+    0 or infinite.
+    """
 
     index: np.ndarray
     distance: np.ndarray
@@ -31,6 +35,24 @@ def match(objects: ObjectSet, what: np.ndarray, threshold: float) -> Match:
     return Match(index, nearest, nearest < threshold)
 
 
+def match_id(objects: ObjectSet, identity: np.ndarray) -> Match:
+    """Find the present object with the tracker ID `identity` (...,); -1 is nobody's.
+
+    Paper: tried first and given up, because the agent learns to hand a puck's ID over to the arm
+    (App. "Problems with SCALOR Tracking during RL Training"; docs/learner.md).
+    """
+    same = objects.present & (objects.ids == identity[..., None]) & (objects.ids >= 0)
+    found = same.any(-1)
+    return Match(same.argmax(-1), np.where(found, 0.0, np.inf), found)
+
+
 def take_object(array: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Pick one slot per set: array (..., N, D), index (...,) -> (..., D)."""
-    return np.take_along_axis(array, index[..., None, None], -2)[..., 0, :]
+    """Pick one slot per set: array (..., N, D) or (..., N), index (...,) -> (..., D) or (...,)."""
+    axis = index.ndim
+    slot = index.reshape(*index.shape, *[1] * (array.ndim - axis))
+    return np.take_along_axis(array, slot, axis).squeeze(axis)
+
+
+def take_goal(objects: ObjectSet, index: np.ndarray) -> ObjectGoal:
+    """Return the object in slot `index` (...,) of each set as a goal at its own place."""
+    return objects.goals().map(lambda array: take_object(array, index))

@@ -6,16 +6,16 @@ zero appearance dimensions it is the plain distance between vectors of SAC+HER a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from smorl.errors import InvalidInput
 from smorl.goals.disturbance import Restfulness, disturbance
-from smorl.goals.matching import match, take_object
+from smorl.goals.matching import Match, match, match_id, take_goal, take_object
 from smorl.goals.priors import Prior
-from smorl.goals.rewards import matching_reward
+from smorl.goals.rewards import place_reward
 from smorl.types import ObjectGoal, ObjectSet
 
 
@@ -26,6 +26,9 @@ class GoalConfig:
     # alpha of Eq. 7, in appearance space; None: the one perception chose from its data.
     match_threshold: float | None = 0.5
     no_match_reward: float = -0.5  # r_no_goal of Eq. 7
+    # How training finds the goal's object: by appearance (Eq. 7), or by its tracker ID, which the
+    # paper tried first and found exploited (docs/learner.md).
+    reward: Literal["matching", "tracking"] = "matching"
     solved_threshold: float = 0.05
     prior: Literal["uniform", "fitted"] = "uniform"
     # Ours, off in the paper presets: what moving other objects by one metre costs, in metres.
@@ -50,6 +53,12 @@ class GoalSpace:
             raise InvalidInput("goals.match_threshold is not set, and no perception sets it.")
         return self.config.match_threshold
 
+    def find(self, objects: ObjectSet, goal: ObjectGoal) -> Match:
+        """Which object is the goal's, for reward and relabelling? See `GoalConfig.reward`."""
+        if self.config.reward == "tracking":
+            return match_id(objects, goal.id)
+        return match(objects, goal.what, self.threshold)
+
     def transition_reward(
         self, now: ObjectSet, following: ObjectSet, goal: ObjectGoal
     ) -> np.ndarray:
@@ -62,24 +71,27 @@ class GoalSpace:
 
     def reward(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Eq. 7 for every set and goal, (...,)."""
-        return matching_reward(objects, goal, self.threshold, self.config.no_match_reward)
+        found = self.find(objects, goal)
+        return place_reward(objects, goal, found, self.config.no_match_reward)
 
     def solved(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
-        """Is the matched object within the threshold of the goal's place? (...,) bool."""
+        """Is the matched object within the threshold of the goal's place? (...,) bool.
+
+        Always by appearance: goals of a goal image have no ID in the episode.
+        """
         found = match(objects, goal.what, self.threshold)
         place = take_object(objects.position, found.index)
         near = np.linalg.norm(place - goal.position, axis=-1) < self.config.solved_threshold
         return found.matched & near
 
-    def achieved(self, objects: ObjectSet, what: np.ndarray) -> tuple[ObjectGoal, np.ndarray]:
-        """Return the matched object of each set as a goal, and where there is a match (...,)."""
-        found = match(objects, what, self.threshold)
-        goal = ObjectGoal(*(take_object(a, found.index) for _, a in objects.goals().arrays()))
-        return goal, found.matched
+    def achieved(self, objects: ObjectSet, goal: ObjectGoal) -> tuple[ObjectGoal, np.ndarray]:
+        """Return the goal's object where it is now, as a goal, and where there is one (...,)."""
+        found = self.find(objects, goal)
+        return take_goal(objects, found.index), found.matched
 
     def imagine(self, goal: ObjectGoal, rng: np.random.Generator) -> ObjectGoal:
-        """Keep the object (what, scale), draw a new place from p(where | what): (B, .)."""
-        return ObjectGoal(goal.what, self.prior.sample(goal.what, rng), goal.scale)
+        """Keep the object (what, scale, id), draw a new place from p(where | what): (B, .)."""
+        return replace(goal, position=self.prior.sample(goal.what, rng))
 
     def propose(self, objects: ObjectSet, rng: np.random.Generator) -> ObjectGoal:
         """Pick a random detected object of each first frame (B, N) and imagine it elsewhere.
@@ -93,6 +105,9 @@ def pick_object(objects: ObjectSet, rng: np.random.Generator) -> ObjectGoal:
     """Return one present object of each set (B, N), uniformly, as a goal at its own place."""
     score = rng.random(objects.present.shape)
     index = np.where(objects.present, score, -1.0).argmax(-1)
-    goal = ObjectGoal(*(take_object(a, index) for _, a in objects.goals().arrays()))
+    goal = take_goal(objects, index)
     empty = ~objects.present.any(-1)
-    return goal.map(lambda array: np.where(empty[:, None], 0, array)) if empty.any() else goal
+    if not empty.any():
+        return goal
+    blank = goal.map(lambda array: np.where(empty.reshape(-1, *[1] * (array.ndim - 1)), 0, array))
+    return replace(blank, id=np.where(empty, -1, goal.id))

@@ -1,5 +1,7 @@
 """Perfect perception: the simulator's state as objects (Sec. 5.1) or as one vector (SAC+HER)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from smorl.errors import InvalidInput
@@ -31,7 +33,9 @@ class GroundTruthObjects:
     def step(
         self, carry: None, observation: np.ndarray, actions: np.ndarray
     ) -> tuple[None, ObjectSet]:
-        return None, self.encode_goal(observation)
+        objects = self.encode_goal(observation)
+        ids = np.broadcast_to(np.arange(self.items), objects.present.shape)
+        return None, replace(objects, ids=ids)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         batch = len(observation)

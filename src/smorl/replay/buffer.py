@@ -21,9 +21,11 @@ class Replay:
         steps, slots = horizon + 1, layout.slots
         sizes = {k: getattr(layout, k) for k in ("what", "position", "scale", "depth")}
         parts = {k: np.zeros((count, steps, slots, d), np.float32) for k, d in sizes.items()}
-        objects = ObjectSet(**parts, present=np.zeros((count, steps, slots), bool))
+        present, ids = (np.zeros((count, steps, slots), kind) for kind in (bool, np.int32))
+        objects = ObjectSet(**parts, present=present, ids=ids)
         sizes.pop("depth")
-        goal = ObjectGoal(**{k: np.zeros((count, d), np.float32) for k, d in sizes.items()})
+        parts = {k: np.zeros((count, d), np.float32) for k, d in sizes.items()}
+        goal = ObjectGoal(**parts, id=np.zeros(count, np.int32))
         self.episodes = Episode(objects, np.zeros((count, horizon, actions), np.float32), goal)
         self.capacity, self.horizon = count, horizon
         self.next, self.size = 0, 0

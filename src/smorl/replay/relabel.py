@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smorl.errors import InvalidInput
-from smorl.goals.matching import match, take_object
+from smorl.goals.matching import take_goal
 from smorl.goals.spaces import GoalSpace, pick_object
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 
@@ -90,7 +90,7 @@ def relabel(
     batch = len(episode)
     rollout, future, _ = config.counts(batch)
     kind = np.repeat([0, 1, 2], (rollout, future, batch - rollout - future))
-    goal = ObjectGoal(*(array.copy() for _, array in episodes.goal[episode].arrays()))
+    goal = episodes.goal[episode].map(np.copy)
     imagine = kind == 2
     swap = np.zeros(batch, bool)
     if config.any_object:
@@ -136,18 +136,18 @@ def future_goals(
         exists = first < steps
         chosen = rng.integers(np.minimum(first, steps - 1), steps)
         later = objects[episode, chosen]
-        return ObjectGoal(later.what[:, 0], later.position[:, 0], later.scale[:, 0]), exists
-    # Only appearances are needed to find the candidates, so only these are copied for whole paths.
-    nothing = np.zeros((*objects.present[episode].shape, 0), np.float32)
-    path = ObjectSet(objects.what[episode], nothing, nothing, nothing, objects.present[episode])
-    found = match(path, goal.what[:, None], space.threshold)
+        return later.goals()[:, 0], exists
+    # Candidates are found without places, so these are not copied for whole paths.
+    present, ids = objects.present[episode], objects.ids[episode]
+    nothing = np.zeros((*present.shape, 0), np.float32)
+    path = ObjectSet(objects.what[episode], nothing, nothing, nothing, present, ids)
+    found = space.find(path, goal[:, None])
     candidate = found.matched & (np.arange(steps) >= first[:, None])
     count = candidate.sum(1)
     rank = np.floor(rng.random(len(step)) * count).astype(np.int64)
     chosen = (candidate.cumsum(1) > rank[:, None]).argmax(1)
     index = found.index[np.arange(len(step)), chosen]
-    later = frames(objects, episode, chosen).goals()
-    return ObjectGoal(*(take_object(array, index) for _, array in later.arrays())), count > 0
+    return take_goal(frames(objects, episode, chosen), index), count > 0
 
 
 def future_goals_of_moved(
@@ -172,7 +172,7 @@ def future_goals_of_moved(
     later = frames(objects, episode, rng.integers(first, last + 1))
     slots = now.present.shape[1]
     spread = later.map(lambda array: np.repeat(array[:, None], slots, 1))
-    found, matched = space.achieved(spread, now.what)  # for every object of now, (B, N)
+    found, matched = space.achieved(spread, now.goals())  # for every object of now, (B, N)
     distance = np.linalg.norm(found.position - now.position, axis=-1)
     moved = now.present & matched & (distance > config.moved)
     chosen = np.where(moved, rng.random(moved.shape), -1.0).argmax(1)

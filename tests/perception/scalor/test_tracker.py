@@ -349,3 +349,13 @@ def test_step_does_not_change_the_carry_it_is_given():
     assert carry.state.slots.where.equal(before[0])
     assert np.array_equal(carry.ids, before[1])
     assert carry.state.memory.equal(before[2])
+
+
+def test_objects_carry_their_ids_and_goal_images_have_none():
+    tracker, (images, actions) = make_tracker(), videos(2)
+    carry, found = track(tracker, images, actions)
+    assert (found[-1].ids == carry.ids).all()
+    assert (found[-1].ids >= 0).any()
+    goal = tracker.encode_goal(images[0])
+    assert goal.present.any()
+    assert (goal.ids == -1).all()

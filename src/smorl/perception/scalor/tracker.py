@@ -148,7 +148,8 @@ class ScalorTracker:
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode pictures (B, S, S, 3), each on its own, without history."""
         batch = len(observation)
-        return self.step(self.init(batch), observation, np.zeros((batch, 2), np.float32))[1]
+        found = self.step(self.init(batch), observation, np.zeros((batch, 2), np.float32))[1]
+        return replace(found, ids=None)  # IDs mean something within an episode only
 
     @torch.no_grad()
     def draw(self, carry: Carry) -> Drawing:
@@ -200,14 +201,15 @@ class ScalorTracker:
         share = (age / max(1, self.config.memory))[..., None].float()
         shown = present[..., None]
         place, extent = extent_of(masks, objects.where)
+        ids = torch.where(present, objects.ids, -1)
         found = ObjectSet(
             what=(what * shown).numpy(),
             position=(place * shown).numpy(),
             scale=(extent * shown).numpy(),
             depth=(torch.cat([objects.depth, share], -1) * shown).numpy(),
             present=present.numpy(),
+            ids=ids.numpy(),
         )
-        ids = torch.where(present, objects.ids, -1)
         carry = Carry(state, memory, objects, age.numpy(), ids.numpy(), new.numpy(), look, frame)
         return carry, found
 
