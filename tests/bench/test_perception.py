@@ -71,15 +71,35 @@ def test_threads_must_be_positive():
 
 
 def test_the_stopwatch_counts_inner_parts_once(monkeypatch):
-    now = iter([0.0, 1.0, 4.0, 10.0, 20.0, 22.0])
+    now = iter([0.0, 1.0, 2.0, 4.5, 5.0, 10.0, 20.0, 22.0])
     monkeypatch.setattr(time, "perf_counter", lambda: next(now))
+    monkeypatch.setattr(time, "process_time", lambda: 7.0)
     watch = Stopwatch()
-    with watch.part("outer"), watch.part("inner"):  # outer 0 to 10, inner 1 to 4
+    # outer 0 to 10, inner 1 to 5, core 2 to 4.5
+    with watch.part("outer"), watch.part("inner"), watch.part("core"):
         pass
     with watch.part("inner"):  # 20 to 22
         pass
-    assert watch.seconds == {"inner": 5.0, "outer": 7.0}
-    assert watch.shares() == {"inner": pytest.approx(5 / 12), "outer": pytest.approx(7 / 12)}
+    assert watch.seconds == {"core": 2.5, "inner": 3.5, "outer": 6.0}
+    assert watch.shares()["inner"] == pytest.approx(3.5 / 12)
+    assert set(watch.cpu.values()) == {0.0}
+
+
+def test_the_stopwatch_watches_calls_only_while_asked():
+    class Door:
+        def open(self, wide: bool) -> str:
+            return f"open, {wide}"
+
+    watch, door, other = Stopwatch(), Door(), Door()
+    with watch.watch_calls(door, "open", "door"):
+        other.open(True)
+        assert watch.seconds == {}
+        assert door.open(wide=False) == "open, False"
+    assert set(watch.seconds) == set(watch.cpu) == {"door"}
+    watch.clear()
+    door.open(True)
+    assert watch.seconds == {}
+    assert "open" not in vars(door)
 
 
 def test_the_stopwatch_watches_modules_only_while_asked():

@@ -138,7 +138,7 @@ def measure_parts(config: PerceptionConfig, repeats: int) -> dict:
     }
     for turn in range(repeats + 2):
         if turn == 2:
-            watch.seconds.clear()
+            watch.clear()
         with watch.part("batch"):
             images, actions = sample_batch(
                 data, settings.batch, max(settings.lengths), state.batches

@@ -1,4 +1,4 @@
-"""`smorl bench envs|learner|perception`: measure speed. The measurements live in `smorl.bench`."""
+"""`smorl bench envs|learner|perception|loop`: measure speed, by the modules of `smorl.bench`."""
 
 import importlib
 import sys
@@ -9,6 +9,7 @@ _TARGETS = {
     "envs": "environment steps per second, state and visual",
     "learner": "update time, relabelling and whole-loop speed",
     "perception": "training, tracking and sampling speed of SCALOR",
+    "loop": "the whole visual training loop, part by part",
 }
 
 
