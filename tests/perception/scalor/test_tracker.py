@@ -8,7 +8,7 @@ import torch
 
 from smorl.errors import InvalidInput
 from smorl.perception.scalor.model import Frame
-from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig, extent_of
+from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig, extent_of, nearness
 from tests.perception.scalor.small import SMALL, centred, make_model
 from tests.perception.scalor.test_memory import BLUE, RED, slots_of
 
@@ -272,10 +272,10 @@ def test_memory_can_be_switched_off(monkeypatch):
 def test_position_is_the_middle_of_the_mask_in_its_box():
     masks = torch.zeros(1, 1, 8, 1, 8)
     masks[0, 0, 2:4, 0, 4:8] = 1  # rows 2 to 3, columns 4 to 7
-    where = torch.tensor([[[0.4, 0.2, 0.1, -0.3]]])
+    where = torch.tensor([[[0.4, 0.15, 0.1, -0.3]]])
     place, extent = extent_of(masks, where)
     # In the box columns 4 to 7 span (0, 1), rows 2 to 3 span (-0.5, 0).
-    torch.testing.assert_close(place[0, 0], torch.tensor([0.3, -0.35]), rtol=0, atol=1e-3)
+    torch.testing.assert_close(place[0, 0], torch.tensor([0.3, -0.3375]), rtol=0, atol=1e-3)
     assert extent[0, 0, 0] > extent[0, 0, 1]
     solid, whole = extent_of(torch.ones(1, 1, 8, 1, 8), where)
     torch.testing.assert_close(solid[0, 0], where[0, 0, 2:])
@@ -285,9 +285,45 @@ def test_position_is_the_middle_of_the_mask_in_its_box():
 def test_extent_of_a_disc_is_its_radius():
     grid = (2 * torch.arange(32) + 1) / 32 - 1
     disc = ((grid[:, None] ** 2 + grid**2) < 0.6**2).float()[None, None, :, None, :]
-    place, extent = extent_of(disc, torch.tensor([[[0.5, 0.5, 0.2, 0.2]]]))
-    torch.testing.assert_close(extent, torch.full((1, 1, 2), 0.3), rtol=0, atol=0.01)
+    place, extent = extent_of(disc, torch.tensor([[[0.25, 0.25, 0.2, 0.2]]]))
+    torch.testing.assert_close(extent, torch.full((1, 1, 2), 0.15), rtol=0, atol=0.005)
     torch.testing.assert_close(place, torch.full((1, 1, 2), 0.2), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("height", [0.3, 0.45, 0.6])
+def test_a_tall_object_stands_where_its_lower_end_is(height):
+    """However much of it is in the picture, and although its upper part leans to the side."""
+    tall = torch.zeros(1, 1, 16, 1, 16)
+    tall[0, 0, :8, 0, 12:], tall[0, 0, 8:, 0, 6:10] = 1, 1
+    lower = 0.4  # of the picture, image coordinates
+    where = torch.tensor([[[0.3, height, 0.0, lower - height]]])
+    place, _ = extent_of(tall, where)
+    if height > 0.32:
+        torch.testing.assert_close(
+            place[0, 0], torch.tensor([0.0, lower - 0.16]), atol=2e-3, rtol=0
+        )
+    else:
+        assert place[0, 0, 0] > 0.01  # the leaning part is low enough to count
+
+
+def test_a_foot_moves_smoothly_with_its_object():
+    """Rows of the mask are larger than a pixel; the place must not jump from row to row."""
+    tall = torch.zeros(1, 1, 8, 1, 8)
+    tall[0, 0, :, 0, 3:5] = 1
+    heights = torch.linspace(0.4, 0.6, 41)
+    where = torch.stack([torch.tensor([0.2, h, 0.0, 0.5 - h]) for h in heights])[None]
+    place, _ = extent_of(tall.expand(1, 41, -1, -1, -1), where)
+    steps = place[0, 1:, 1] - place[0, :-1, 1]
+    assert steps.abs().max() < 0.01
+
+
+def test_nearness_is_the_share_of_objects_behind():
+    slots = slots_of((0, RED, 0.4, -0.2), (1, RED, 0.0, 0.0), (2, RED, -0.4, 0.0))
+    depth = torch.tensor([-17.0, 3.0, -9.0])[None, :, None]  # smaller is nearer
+    found = nearness(replace(slots, depth=depth))[0, :, 0]
+    torch.testing.assert_close(found, torch.tensor([1.0, 0.0, 0.5]))
+    absent = replace(slots, depth=depth, alive=torch.tensor([[True, True, False]]))
+    torch.testing.assert_close(nearness(absent)[0, :2, 0], torch.tensor([1.0, 0.0]))
 
 
 def test_the_place_of_a_bent_object_is_on_it_and_in_the_picture():
