@@ -38,7 +38,7 @@ def test_displacement_follows_appearance_not_slots():
 
 
 def test_only_resting_objects_other_than_the_goals_count():
-    rest = Restfulness(EYE, np.float32([0.0, 1.0, 0.5]))
+    rest = Restfulness(EYE, np.float32([0.4, 1.0, 0.75]))  # the arm rests less often than not
     now = make_set([EYE] * 3, [[[0, 0], [1, 0], [2, 0]]] * 3)
     following = make_set([EYE] * 3, [[[5, 0], [1, 1], [2, 2]]] * 3)
     goal = make_goal(EYE, np.zeros((3, 2)))  # of the arm, of object 1, of object 2

@@ -67,7 +67,8 @@ def disturbance(
 ) -> np.ndarray:
     """Distance, weighted by restfulness, that objects other than the goal's were moved, (...,)."""
     distance, seen = displacement(now, following, threshold)
-    weight = rest.of(now.what) * seen
+    # What rests less often than not is part of the agent's own body, and free to move.
+    weight = np.clip(2 * rest.of(now.what) - 1, 0, 1) * seen
     target = match(now, goal.what, threshold)
     index = np.where(target.matched, target.index, -1)
     others = np.arange(now.present.shape[-1]) != index[..., None]
