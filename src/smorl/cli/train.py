@@ -31,8 +31,12 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(fields(preset.build()))
         return 0
     args, rest = parser.parse_known_args(argv)
-    config = override(preset.build(), {"seed": str(args.seed), **overrides(rest, _EXAMPLE)})
-    out = Path(args.out) if args.out else Path("runs") / f"{args.preset}-seed{config.seed}"
+    short = {} if args.reward is None else {"goals.reward": args.reward}
+    given = {"seed": str(args.seed), **short, **overrides(rest, _EXAMPLE)}
+    config = override(preset.build(), given)
+    # Runs that differ in the reward are there to be compared, so they do not share a folder.
+    name = args.preset + ("-tracking" if config.goals.reward == "tracking" else "")
+    out = Path(args.out) if args.out else Path("runs") / f"{name}-seed{config.seed}"
     return _train(config, out, "smorl train " + " ".join(argv), args.quiet, args.tensorboard)
 
 
@@ -124,6 +128,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("preset", help="a name from `smorl presets`, e.g. gt-rearrange-2")
     parser.add_argument("--seed", type=int, default=0, help="decides everything random (default 0)")
+    parser.add_argument(
+        "--reward", help="--goals.reward for short: matching (Eq. 7) or tracking (by tracker ID)"
+    )
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--tensorboard", action="store_true", help="also log for TensorBoard")
