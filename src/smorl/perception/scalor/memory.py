@@ -15,7 +15,7 @@ from smorl.perception.scalor.geometry import crop
 from smorl.perception.scalor.model import State
 from smorl.perception.scalor.slots import Slots
 
-_COVERED = 0.3  # alpha at a lost object's place above which something hides it
+_COVERED = 0.3  # share of a lost object's place above which something hides it
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def remember(
     before: Slots,
     state: State,
     memory: Memory,
-    alpha: Tensor,
+    covered: Tensor,
     what_basis: Tensor,
     limit: int,
     same: float,
@@ -54,7 +54,8 @@ def remember(
 
     A newly found object that looks like a remembered one (normalised what distance below
     `same`) is that one, and gets its ID back. A lost object is remembered while its last place is
-    covered, for at most `limit` frames, unless a live object looks the same.
+    covered, for at most `limit` frames, unless a live object looks the same. `covered`
+    (B, 1, S, S) says where something stands before the background.
     """
     slots = state.slots
     gap = (slots.what[:, :, None] - memory.slots.what[:, None]) @ what_basis
@@ -78,13 +79,13 @@ def remember(
     count = slots.alive.shape[1]
     chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
     held, age = _pick(kept, lost, chosen), age.gather(1, chosen)
-    alive = held.alive & (age <= limit) & _covered(held, alpha)
+    alive = held.alive & (age <= limit) & _covered(held, covered)
     held = replace(held, alive=alive, ids=torch.where(alive, held.ids, -1))
     return replace(state, slots=slots), Memory(held, torch.where(alive, age, 0))
 
 
 def _covered(slots: Slots, alpha: Tensor) -> Tensor:
-    """Whether most of the middle of each object's box is covered by something (B, N)."""
+    """Whether much of the middle of each object's box is covered by something (B, N)."""
     middle = torch.cat([slots.where[..., :2] * 0.5, slots.where[..., 2:]], -1)
     return crop(alpha.clamp(0, 1), middle, 4).mean((2, 3, 4)) > _COVERED
 

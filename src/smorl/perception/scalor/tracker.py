@@ -20,6 +20,8 @@ _MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
 
 _FOOT = 0.32  # of an object's height, image coordinates, decides where it stands; a puck's height
 
+_STRANGE = 0.15  # difference of colour, 0 to 1, beyond which a pixel does not show the background
+
 _LEAST_PIXELS = 8  # an object that covers fewer is not there
 _ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
 
@@ -140,7 +142,7 @@ class ScalorTracker:
                 carry.state.slots,
                 state,
                 memory,
-                frame.alpha,
+                unlike_background(images, frame),
                 self.what_basis,
                 self.config.memory,
                 self.config.same,
@@ -250,6 +252,15 @@ class ScalorTracker:
                 f"{observation.dtype} {observation.shape}; use a Visual environment."
             )
         return torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2) / 255
+
+
+def unlike_background(images: Tensor, frame: Frame) -> Tensor:
+    """Where (B, 1, S, S) something stands before the background, explained by an object or not.
+
+    An object that is half hidden is easily lost, but the table does not show in its place.
+    """
+    strange = (images - frame.background).abs().amax(1, keepdim=True) > _STRANGE
+    return torch.maximum(frame.alpha, strange.float())
 
 
 def nearness(objects: Slots) -> Tensor:
