@@ -1,5 +1,7 @@
 """The penalty for moving what should stay, worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,16 @@ def test_reward_of_a_transition():
     assert plain.transition_reward(now, following, goal)[0] == pytest.approx(-1.0)
     careful = GoalSpace(GoalConfig(disturb=3.0), box, rest)
     assert careful.transition_reward(now, following, goal)[0] == pytest.approx(-7.0)
+
+
+@pytest.mark.parametrize("practise", [0.0, 3.0])
+def test_resting_objects_are_practised_more_often(practise):
+    """Object 0 never rests, object 1 always, object 2 does but is absent."""
+    count = 8000
+    rest = Restfulness(EYE, np.float32([0.0, 1.0, 1.0]))
+    space = GoalSpace(GoalConfig(practise=practise), UniformPrior(np.zeros(2), np.ones(2)), rest)
+    objects = make_set([EYE] * count, np.zeros((count, 3, 2)))
+    objects = replace(objects, present=np.tile([True, True, False], (count, 1)))
+    picked = space.pick(objects, np.random.default_rng(0)).what.mean(0)
+    share = (1 + practise) / (2 + practise)
+    np.testing.assert_allclose(picked, [1 - share, share, 0], atol=0.02)

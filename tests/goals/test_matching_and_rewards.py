@@ -90,5 +90,5 @@ def test_proposed_goals_are_present_objects_elsewhere():
 
 def test_picking_from_an_empty_frame_gives_a_goal_that_matches_nothing():
     objects = make_set([[[0, 0]]], [[[0, 0]]], [[False]])
-    goal = pick_object(objects, np.random.default_rng(0))
+    goal = pick_object(objects, np.random.default_rng(0).random(objects.present.shape))
     assert SPACE.reward(objects, goal).tolist() == [-2.0]

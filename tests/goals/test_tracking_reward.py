@@ -83,7 +83,10 @@ def test_goals_keep_the_id_of_the_object_they_are_made_from():
     what = np.tile(np.eye(3, dtype=np.float32), (51, 1, 1))
     ids = np.tile([4, 9, -1], (51, 1))
     objects = replace(make_set(what, np.zeros((51, 3, 2)), present), ids=ids)
-    for goal in (pick_object(objects, rng), TRACKING.propose(objects, rng)):
+    for goal in (
+        pick_object(objects, rng.random(objects.present.shape)),
+        TRACKING.propose(objects, rng),
+    ):
         assert set(goal.id[:50]) == {4, 9}
         np.testing.assert_array_equal(goal.id[:50] == 9, goal.what[:50, 1] == 1)
         assert goal.id[50] == -1

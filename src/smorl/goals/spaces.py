@@ -33,6 +33,9 @@ class GoalConfig:
     prior: Literal["uniform", "fitted"] = "uniform"
     # Ours, off in the paper presets: what moving other objects by one metre costs, in metres.
     disturb: float = 0.0
+    # Ours, off in the paper presets: an object that always rests under random actions is practised
+    # 1 + practise times as often as the agent's own body, which never does.
+    practise: float = 0.0
     # The uniform prior's box for one object. Release: the environments' goal box.
     low: tuple[float, ...] = (-0.2, 0.45)
     high: tuple[float, ...] = (0.2, 0.7)
@@ -98,13 +101,24 @@ class GoalSpace:
 
         A frame in which nothing was detected yields the zero appearance, which matches nothing.
         """
-        return self.imagine(pick_object(objects, rng), rng)
+        return self.imagine(self.pick(objects, rng), rng)
+
+    def pick(self, objects: ObjectSet, rng: np.random.Generator) -> ObjectGoal:
+        """Return one present object of each set (B, N) as a goal at its own place."""
+        return pick_object(objects, self.lots(objects, rng))
+
+    def lots(self, objects: ObjectSet, rng: np.random.Generator) -> np.ndarray:
+        """Draw a number (B, N) in [0, 1] per object; the largest wins, as often as it should."""
+        lots = rng.random(objects.present.shape)
+        if self.rest is None or not self.config.practise:
+            return lots
+        # The largest of u^(1/w) is the i-th with probability w_i / sum w.
+        return lots ** (1 / (1 + self.config.practise * self.rest.of(objects.what)))
 
 
-def pick_object(objects: ObjectSet, rng: np.random.Generator) -> ObjectGoal:
-    """Return one present object of each set (B, N), uniformly, as a goal at its own place."""
-    score = rng.random(objects.present.shape)
-    index = np.where(objects.present, score, -1.0).argmax(-1)
+def pick_object(objects: ObjectSet, lots: np.ndarray) -> ObjectGoal:
+    """Return the present object with the largest of the `lots` (B, N) of each set, as a goal."""
+    index = np.where(objects.present, lots, -1.0).argmax(-1)
     goal = take_goal(objects, index)
     empty = ~objects.present.any(-1)
     if not empty.any():

@@ -11,7 +11,7 @@ import numpy as np
 
 from smorl.errors import InvalidInput
 from smorl.goals.matching import take_goal
-from smorl.goals.spaces import GoalSpace, pick_object
+from smorl.goals.spaces import GoalSpace
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 
 
@@ -94,7 +94,7 @@ def relabel(
     imagine = kind == 2
     swap = np.zeros(batch, bool)
     if config.any_object:
-        other = pick_object(now, rng)
+        other = space.pick(now, rng)
         swap = (rng.random(batch) < config.any_object) & now.present.any(-1) & (kind > 0)
         _write(goal, swap, other[swap])
     for rows, find in (
@@ -175,7 +175,7 @@ def future_goals_of_moved(
     found, matched = space.achieved(spread, now.goals())  # for every object of now, (B, N)
     distance = np.linalg.norm(found.position - now.position, axis=-1)
     moved = now.present & matched & (distance > config.moved)
-    chosen = np.where(moved, rng.random(moved.shape), -1.0).argmax(1)
+    chosen = np.where(moved, space.lots(now, rng), -1.0).argmax(1)
     return found[np.arange(len(step)), chosen], moved.any(1)
 
 
