@@ -1,0 +1,76 @@
+"""`smorl gap RUN`: which part of perception costs how much of the result."""
+
+import argparse
+import json
+import sys
+
+from smorl.errors import InvalidInput
+
+
+def main(argv: list[str]) -> int:
+    """Measure the gap and print the table."""
+    args = _parser().parse_args(argv)
+    for name in ("episodes", "threads"):
+        if getattr(args, name) < 1:
+            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
+    # Imported here so that `--help` answers at once.
+    from smorl.evaluation.gap import measure_gap
+    from smorl.methods import get_method
+    from smorl.training.loading import load_run
+    from smorl.training.trainer import evaluation_space
+
+    run = load_run(args.run)
+    if not get_method(run.config.method).pixels:
+        raise InvalidInput(
+            f"{args.run} is a {run.config.method} run and has no perception to swap; give a run "
+            f"of a visual preset, e.g. runs/visual-rearrange-1-seed0."
+        )
+    settings = run.config.evaluation
+    table = measure_gap(
+        run.env,
+        run.encoder,
+        run.agent,
+        evaluation_space(run.space, settings.solved_threshold),
+        settings.subgoals,
+        episodes=args.episodes,
+        seed=settings.seed if args.seed is None else args.seed,
+        threads=args.threads,
+        progress=lambda name: sys.stderr.write(f"measuring: {name}\n") and None,
+    )
+    if args.json:
+        sys.stdout.write(json.dumps({"run": str(args.run), "env": run.env, "rows": table}) + "\n")
+    else:
+        sys.stdout.write(as_markdown(table))
+    return 0
+
+
+def as_markdown(table: dict[str, dict[str, float]]) -> str:
+    """Return the table for people and for the docs."""
+    lines = [
+        "| made perfect | distance | nearer by | success | goals matched | falsely solved |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, row in table.items():
+        gain = f"{row['gain']:.4f} ± {row['gain_error']:.4f}"
+        lines.append(
+            f"| {name} | {row['object_distance']:.4f} | {gain} | {row['success']:.2f} | "
+            f"{row['goals_matched']:.2f} | {row['false_solved']:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="smorl gap",
+        description="Evaluate a visual agent on the same episodes again and again, each time with "
+        "one part of its perception swapped for the simulator's truth: detection, occlusion, "
+        "places, appearance, the goal image, all of these. What a swap gains is what that part "
+        "costs; what remains with everything perfect is the policy's own. Distances in metres, "
+        "gains with their standard error over episodes.",
+    )
+    parser.add_argument("run", help="a run folder, an exported file, or shipped:visual-...")
+    parser.add_argument("--episodes", type=int, default=100, help="per row (default 100)")
+    parser.add_argument("--seed", type=int, help="of the first episode (default: the run's own)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    return parser
