@@ -13,7 +13,8 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="smorl curves",
         description="Draw learning curves: mean and standard deviation over seeds, single seeds "
-        "thin behind them, one panel per environment, the passive policy dotted.",
+        "thin behind them, one panel per task (from pixels and on ground truth alike), the passive "
+        "policy dotted.",
     )
     parser.add_argument("folders", nargs="*", default=["runs"], help="default: runs")
     parser.add_argument("--out", default="curves.png", help=".png or .pdf (default curves.png)")

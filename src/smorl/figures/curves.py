@@ -8,18 +8,36 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from smorl.errors import DamagedFile, InvalidInput
 
-# Dark and light enough to be told apart in grey.
-STYLES = {"smorl-gt": ("#1b5e9e", "SMORL (GT)"), "sac-her": ("#d1722b", "SAC+HER (GT)")}
-OTHER = ("#555555", None)
+
+@dataclass(frozen=True)
+class Style:
+    """How a method is drawn: told apart by line and marker, so that grey suffices."""
+
+    label: str
+    colour: str
+    line: Any = "-"  # what matplotlib calls a line style
+    marker: str = ""
+    rank: int = 0  # the legend's order
+
+
+STYLES = {
+    "smorl": Style("SMORL", "#0f3d6b", "-", "o", 0),
+    "smorl-gt": Style("SMORL (GT)", "#1b5e9e", "-", "", 1),
+    "rig": Style("RIG", "#5f9e3f", "--", "s", 2),
+    "skewfit": Style("Skew-Fit", "#a8327f", "-.", "^", 3),
+    "sac-her": Style("SAC+HER (GT)", "#d1722b", (0, (4, 1, 1, 1, 1, 1)), "D", 4),
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,12 @@ def _of_agent(path: Path) -> bool:
         return True
 
 
+def method_of(config: dict[str, Any]) -> str:
+    """The method of a run; one that is rewarded by tracker ID is a method of its own."""
+    tracking = config.get("goals", {}).get("reward") == "tracking"
+    return config["method"] + (" (tracking)" if tracking else "")
+
+
 def read_curve(path: Path) -> Curve:
     """Read one run folder."""
     try:
@@ -60,7 +84,7 @@ def read_curve(path: Path) -> Curve:
             rows = list(csv.DictReader(file))
         columns = {k: np.array([float(row[k]) for row in rows]) for k in rows[0]} if rows else {}
         return Curve(
-            config["method"],
+            method_of(config),
             config["env"],
             config["seed"],
             columns["env_steps"],
@@ -82,43 +106,87 @@ def band(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return steps, values.mean(0), values.std(0)
 
 
+def panel_of(env: str) -> str:
+    """The task of an environment, as in "Rearrange 2"; states and pictures of it are compared."""
+    name = env.removeprefix("smorl/").removesuffix("-v0").removeprefix("Visual")
+    return re.sub(r"(?<=\D)(\d+)$", r" \1", name)
+
+
 def draw_curves(curves: Sequence[Curve], out: Path) -> Path:
-    """Draw one panel per environment and save PNG or PDF by the suffix of `out`."""
+    """Draw one panel per task, one legend for all, and save PNG or PDF by the suffix of `out`."""
     from matplotlib.figure import Figure
 
     panels: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
     for curve in curves:
-        panels[curve.env][curve.method].append(curve)
-    figure = Figure(figsize=(3.6 * len(panels) + 0.4, 3.2), layout="constrained")
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axis, env in zip(axes, sorted(panels), strict=True):
-        _panel(axis, env, panels[env])
+        panels[panel_of(curve.env)][curve.method].append(curve)
+    width = 3.6 if len(panels) < 4 else 3.0
+    figure = Figure(figsize=(width * len(panels) + 0.4, 3.4), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    for axis, name in zip(axes, sorted(panels), strict=True):
+        _panel(axis, name, panels[name])
+    axes[0].set_ylim(bottom=0)  # shared, so only after every panel had its say
     axes[0].set_ylabel("mean puck distance at the end [m]")
+    figure.legend(handles=_handles(panels), loc="outside lower center", ncols=6, frameon=False)
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out, dpi=150)
     return out
 
 
-def _panel(axis, env: str, methods: dict[str, list[Curve]]) -> None:
-    for name in sorted(methods, reverse=True):
-        group = methods[name]
-        colour, label = STYLES.get(name, OTHER)
+def _panel(axis, name: str, methods: dict[str, list[Curve]]) -> None:
+    for method in sorted(methods, key=_rank, reverse=True):
+        if method == "passive":  # the dotted line below
+            continue
+        group, style = methods[method], _style(method)
         for curve in group:
-            axis.plot(curve.steps / 1e3, curve.distance, color=colour, alpha=0.3, lw=0.7)
+            axis.plot(curve.steps / 1e3, curve.distance, color=style.colour, alpha=0.35, lw=0.6)
         steps, mean, deviation = band(group)
-        axis.plot(steps / 1e3, mean, color=colour, label=f"{label or name}, {_seeds(group)}")
+        axis.plot(steps / 1e3, mean, **_look(style), markevery=max(1, len(steps) // 5))
         axis.fill_between(
-            steps / 1e3, mean - deviation, mean + deviation, color=colour, alpha=0.18, lw=0
+            steps / 1e3, mean - deviation, mean + deviation, color=style.colour, alpha=0.18, lw=0
         )
     passive = np.mean([curve.passive for group in methods.values() for curve in group])
-    axis.axhline(passive, color="black", ls=":", lw=1, label="passive")
-    axis.set_title(env.removeprefix("smorl/").removesuffix("-v0"), fontsize=10)
+    axis.axhline(passive, color="black", ls=":", lw=1)
+    axis.set_title(name, fontsize=10)
     axis.set_xlabel("environment steps [thousand]")
     axis.set_xlim(left=0)
-    axis.set_ylim(bottom=0)
-    axis.legend(frameon=False, fontsize=7, loc="lower left")
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _seeds(group: Sequence[Curve]) -> str:
-    return f"{len(group)} seed{'s' if len(group) > 1 else ''}"
+def _handles(panels: Mapping[str, Mapping[str, list[Curve]]]) -> list:
+    """One legend entry per method, with how many seeds its curves have, and the passive line."""
+    from matplotlib.lines import Line2D
+
+    counts: dict[str, set[int]] = defaultdict(set)
+    for methods in panels.values():
+        for method, group in methods.items():
+            counts[method].add(len(group))
+    counts.pop("passive", None)
+    found = [
+        Line2D([], [], label=f"{_style(m).label}, {_seeds(counts[m])}", **_look(_style(m)))
+        for m in sorted(counts, key=_rank)
+    ]
+    return [*found, Line2D([], [], color="black", ls=":", lw=1, label="passive")]
+
+
+def _style(method: str) -> Style:
+    return STYLES.get(method, Style(method, "#555555", rank=len(STYLES)))
+
+
+def _rank(method: str) -> tuple[int, str]:
+    return _style(method).rank, method
+
+
+def _look(style: Style) -> dict[str, Any]:
+    return {
+        "color": style.colour,
+        "ls": style.line,
+        "marker": style.marker,
+        "markersize": 4,
+        "lw": 1.6,
+    }
+
+
+def _seeds(counts: set[int]) -> str:
+    few, many = min(counts), max(counts)
+    number = f"{few}" if few == many else f"{few} to {many}"
+    return f"{number} seed{'' if many == 1 else 's'}"
