@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "train": ("smorl.cli.train", "train an agent from a preset; run again to resume"),
     "evaluate": ("smorl.cli.evaluate", "evaluate a trained run on fixed episodes"),
     "export": ("smorl.cli.export", "put a trained agent into one small file"),
+    "study": ("smorl.cli.study", "how agents exploit the reward by tracker ID: `study tracking`"),
     "perception": ("smorl.cli.perception", "objects from pixels: collect, train, evaluate, show"),
     "results": ("smorl.cli.results", "a table of finished runs; keep them for the record"),
     "curves": ("smorl.cli.curves", "draw learning curves from runs or committed results"),

@@ -1,0 +1,142 @@
+"""`smorl study tracking RUN...`: how agents exploit the reward by tracker ID."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from smorl.errors import InvalidInput, did_you_mean
+
+if TYPE_CHECKING:
+    from smorl.evaluation.tracking_study import Played
+
+_STUDIES = {"tracking": "is the object that earns the reward the puck, or the arm?"}
+_SHARES = ("own_puck", "other_puck", "arm", "hidden", "unclear", "nobody", "arm_at_end")
+_REWARDS = ("reward", "reward_at_end", "unearned")
+
+
+def main(argv: list[str]) -> int:
+    """Run one study with the remaining arguments; return the exit code."""
+    if not argv or argv[0] in ("-h", "--help"):
+        lines = "".join(f"  {name:<10}{line}\n" for name, line in _STUDIES.items())
+        sys.stdout.write(f"usage: smorl study <name> [options]\n\nstudies:\n{lines}")
+        return 0
+    if argv[0] not in _STUDIES:
+        hint = did_you_mean(argv[0], _STUDIES)
+        raise InvalidInput(f"no study called {argv[0]!r}; use {', '.join(_STUDIES)}.{hint}")
+    return _tracking(_parser().parse_args(argv[1:]))
+
+
+def _tracking(args: argparse.Namespace) -> int:
+    for name in ("episodes", "threads"):
+        if getattr(args, name) < 1:
+            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
+    # Imported here so that `--help` answers at once.
+    from smorl.evaluation.tracking_film import filmstrip
+    from smorl.evaluation.video import PICTURE_SUFFIXES, check_writable, write_png
+
+    if args.film:
+        check_writable(args.film, PICTURE_SUFFIXES)
+    rows, film, longest = [], None, 0
+    cases = [(run, False) for run in args.runs] + [(args.runs[0], True)] * args.random
+    for run, random in cases:
+        played, row = _play(run, args, random)
+        rows.append(row)
+        episode, frames = played.most_exploited()
+        if args.film and frames > longest:
+            film, longest = filmstrip(played, episode), frames
+    report = {"seed": args.seed, "runs": rows}
+    sys.stdout.write(json.dumps(report) + "\n" if args.json else _table(rows))
+    if film is not None:
+        write_png(args.film, film)
+        sys.stderr.write(f"Picture: {args.film}\n")
+    elif args.film:
+        sys.stderr.write("No picture: the arm never carried the ID of a goal's puck.\n")
+    return 0
+
+
+def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, dict[str, Any]]:
+    """Play one run, or random actions before its eyes; return what happened and its row."""
+    import torch
+
+    from smorl.evaluation.tracking_study import random_actions, study_tracking
+    from smorl.perception.scalor.tracker import ScalorTracker
+    from smorl.training.loading import load_run
+
+    run = load_run(name)
+    if not isinstance(run.encoder, ScalorTracker):
+        raise InvalidInput(
+            f"{name} is a {run.config.method} run, and only objects tracked in pictures have IDs "
+            f"that can go astray; use a run of e.g. visual-rearrange-2."
+        )
+    for note in run.notes:
+        sys.stderr.write(f"{note}\n")
+    torch.set_num_threads(args.threads)
+    played = study_tracking(
+        run.encoder,
+        random_actions(args.seed) if random else run.agent.act,
+        run.space,
+        run.env,
+        episodes=args.episodes,
+        horizon=run.config.collect.horizon,
+        seed=args.seed,
+        threads=args.threads,
+        progress=lambda done: _show_progress(name, done, args.episodes),
+    )
+    trained = None if random else run.config.goals.reward
+    row = {"run": name, "trained_by": trained, "env": run.env}
+    row |= {"env_steps": run.env_steps, "played": args.episodes, "episodes": len(played)}
+    return played, {**row, **played.numbers()}
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    """Return two lines per run: what is paid for by ID, and what matching would pay for."""
+    width = max(len("run"), *(len(row["run"]) for row in rows))
+    titles = [f"{name.replace('_', ' '):>13}" for name in (*_SHARES, *_REWARDS, "true at end")]
+    lines = [f"{'run':<{width}}  {'trained by':<10}  {'found by':<9}{''.join(titles)}"]
+    for row in rows:
+        for way in ("id", "matching"):
+            found = row[f"by_{way}"]
+            cells = [_cell(found[name], "%") for name in _SHARES]
+            cells += [_cell(found[name]) for name in _REWARDS] + [_cell(row["true_reward_at_end"])]
+            trained = row["trained_by"] or "(random)"
+            lines.append(f"{row['run']:<{width}}  {trained:<10}  {way:<9}{''.join(cells)}")
+    counts = ", ".join(f"{row['episodes']} of {row['played']}" for row in rows)
+    lines.append(f"Episodes with a goal for a puck: {counts}. Rewards are in image coordinates.")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return f"{'-':>13}"
+    return f"{100 * value:>11.1f} %" if unit else f"{value:>13.3f}"
+
+
+def _show_progress(name: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\r" if done < total else "\n"
+        sys.stderr.write(f"{name}: {done}/{total} episodes{end}")
+        sys.stderr.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="smorl study tracking",
+        description="Play episodes for goals the agents set themselves, as in training, each for a "
+        "puck. Say what the object is that earns the reward in every frame: found by the goal's "
+        "tracker ID, as `--reward tracking` does, and found by appearance (Eq. 7). arm: the "
+        "exploit of the paper's appendix, the puck's ID has gone over to the arm. unearned: how "
+        "much the reward exceeds minus the puck's true distance to the goal's place.",
+    )
+    parser.add_argument("runs", nargs="+", metavar="run", help="run folders or agent files")
+    parser.add_argument("--episodes", type=int, default=50, help="of each run (default 50)")
+    parser.add_argument("--seed", type=int, default=2_000_000, help="default 2000000")
+    parser.add_argument(
+        "--random", action="store_true", help="also random actions, seen by the first run"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
+    parser.add_argument("--film", metavar="F.png", help="draw the longest exploit frame by frame")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    return parser
