@@ -35,13 +35,17 @@ def main(argv: list[str]) -> int:
         episodes=args.episodes,
         seed=settings.seed if args.seed is None else args.seed,
         threads=args.threads,
-        progress=lambda name: sys.stderr.write(f"measuring: {name}\n") and None,
+        progress=_tell,
     )
     if args.json:
         sys.stdout.write(json.dumps({"run": str(args.run), "env": run.env, "rows": table}) + "\n")
     else:
         sys.stdout.write(as_markdown(table))
     return 0
+
+
+def _tell(part: str) -> None:
+    sys.stderr.write(f"measuring: {part}\n")
 
 
 def as_markdown(table: dict[str, dict[str, float]]) -> str:

@@ -52,13 +52,15 @@ class Prototypes:
                 "is nothing to swap for the truth; train it longer."
             )
         pairs = list(zip(rows, slots, strict=True))
-        parts = [np.stack([a[r, s].mean(0) for r, s in pairs]) for a in (found.what, found.scale)]
-        depth = np.stack([found.depth[r, s].mean(0) for r, s in pairs])
         offset = [
             np.median(found.position[r, s] - truth[r, i], 0) for i, (r, s) in enumerate(pairs)
         ]
         offset[:-1] = [np.zeros(2)] * (items - 1)
-        return cls(*parts, depth, np.stack(offset))
+
+        def usual(array: np.ndarray) -> np.ndarray:
+            return np.stack([array[r, s].mean(0) for r, s in pairs])
+
+        return cls(usual(found.what), usual(found.scale), usual(found.depth), np.stack(offset))
 
 
 class Twin:
