@@ -30,7 +30,7 @@ test: check ## set-up, checks and the default test suite
 test-slow: setup ## the slow tests: solvability, learning, long resume
 	$(BIN)/python -m pytest -m slow $(TEST_ARGS)
 
-demo: setup ## watch the scripted pusher solve Rearrange-3
+demo: setup ## a minute: a trained agent rearranges the table from pixels, in a film
 	$(BIN)/smorl demo
 
 bench: setup ## measure speed: environments, learner and perception
@@ -38,8 +38,8 @@ bench: setup ## measure speed: environments, learner and perception
 	$(BIN)/smorl bench learner
 	$(BIN)/smorl bench perception
 
-train: setup ## the main job: learn to rearrange two pucks
-	$(BIN)/smorl train gt-rearrange-2
+train: setup ## the main job: from pixels alone to an agent that rearranges the table
+	$(BIN)/smorl train visual-rearrange-1
 
 clean: ## remove caches (keeps .venv and runs)
 	rm -rf .pytest_cache .ruff_cache build src/*.egg-info

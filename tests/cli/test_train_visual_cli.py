@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from smorl.cli import main
-from smorl.cli.evaluate import _subgoals
+from smorl.cli.films import evaluation_parts
 from smorl.methods import make_envs
 from smorl.perception.scalor.model import Scalor
 from smorl.perception.scalor.weights import PerceptionWeights, load_weights, save_weights
@@ -139,7 +139,7 @@ def test_attempts_follow_the_pucks_not_the_slots(seeing, env, attempts):
     name = None if env is None else f"smorl/Visual{env}-v0"
     run = load_run(seeing, name)
     envs = make_envs(run.env, 1, 1)
-    assert _subgoals(run, envs).attempts == attempts
+    assert evaluation_parts(run, envs)["config"].attempts == attempts
     envs.close()
 
 

@@ -9,16 +9,8 @@ import pytest
 import smorl  # noqa: F401  (registers the environments)
 from smorl.envs.cameras import CAMERAS, project
 from smorl.errors import InvalidInput
-from smorl.evaluation.filming import (
-    CURRENT,
-    HIDDEN,
-    SEEN,
-    SOLVED,
-    Camcorder,
-    Sight,
-    mark_goals,
-    start_goal_end,
-)
+from smorl.evaluation.filming import Camcorder, mark_goals
+from smorl.evaluation.sight import CURRENT, HIDDEN, SEEN, SOLVED, Sight
 from smorl.types import ObjectSet
 
 GREEN = np.array([[0.0, 1.0, 0.0]])
@@ -67,14 +59,6 @@ def test_goal_rings_lie_on_the_bare_table_around_the_goal(world):
         np.testing.assert_array_equal(unmarked, plain)
 
 
-def test_start_goal_end_is_three_columns(world):
-    camcorder = Camcorder(world, size=200, samples=1)
-    scenes, agents = [camcorder.scene()] * 3, [camcorder.agent()] * 3
-    sheet = start_goal_end(scenes, agents, ["start", "goal", "end"])
-    assert sheet.shape[1] == 3 * 200 + 2 * 8
-    assert sheet.shape[0] > 200 + 64
-
-
 def test_too_small_a_film_is_refused(world):
     with pytest.raises(InvalidInput, match="size of a film is 20"):
         Camcorder(world, size=20)
@@ -88,7 +72,21 @@ def boxes(position, present):
     return ObjectSet(nothing, position, half, nothing, np.array([present]))
 
 
-def sight(matched=(1, -1, -1), current=0, targets=(True, True, False), solved=(False, True, True)):
+class Looks:
+    """An agent with three heads; the first looks at slot 1 alone."""
+
+    def attention(self, objects, goal):
+        weights = np.array([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.9, 0.1, 0.0]])[None]
+        return {"conditional": weights[:, :2], "unconditional": weights[:, 2:]}
+
+
+def sight(
+    matched=(1, -1, -1),
+    current=0,
+    targets=(True, True, False),
+    solved=(False, True, True),
+    agent=None,
+):
     """Objects 0 (seen) and 1 (remembered), targets 0 and 1; whatever is third is absent."""
     corners = [(-0.5, -0.5), (0.5, -0.5), (0.0, 0.5)]
     state = {
@@ -99,7 +97,7 @@ def sight(matched=(1, -1, -1), current=0, targets=(True, True, False), solved=(F
         "solved": np.array([solved]),
         "current": np.array([current]),
     }
-    return Sight.of(state)
+    return Sight.of(state, agent=agent)
 
 
 def drawn(picture):
@@ -142,3 +140,21 @@ def test_a_frame_with_sight_differs_in_the_views_alone(world):
     changed = np.nonzero((plain != boxed).any(-1))
     assert changed[1].min() > 400
     assert {"current", "solved", "seen"} <= drawn(boxed)
+
+
+def test_attention_stands_beside_the_views_in_a_size_that_never_changes(world):
+    camcorder = Camcorder(world, size=400, samples=1)
+    plain, wide = camcorder.frame("step 1", sight()), camcorder.frame("1", sight(agent=Looks()))
+    assert wide.shape[0] == plain.shape[0]
+    assert wide.shape[1] > plain.shape[1] + 150
+    other = camcorder.frame("step 2", sight(matched=(-1, -1, -1), agent=Looks()))
+    assert other.shape == wide.shape
+    assert drawn(wide[:, plain.shape[1] :]) == {"current", "seen", "hidden", "solved"}  # the key
+
+
+def test_a_palette_tells_objects_apart():
+    palette = [(255, 0, 0), (0, 255, 0)]
+    picture = sight().now(BLACK, palette)
+    assert drawn(picture) == set()
+    found = {tuple(colour) for colour in picture.reshape(-1, 3).tolist()}
+    assert found == {(0, 0, 0), *palette}

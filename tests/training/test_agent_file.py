@@ -2,9 +2,11 @@
 
 import json
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from smorl import shipped
 from smorl.agents.agent import SacAgent
@@ -120,3 +122,23 @@ def test_what_is_wrong_is_said(file, run, tmp_path, capsys):
     ):
         assert main(command) == 2
         assert message in capsys.readouterr().err
+
+
+def test_the_demo_plays_an_agent(file, tmp_path, capsys):
+    command = ["demo", str(file), "--out", str(tmp_path), "--episodes", "2", "--films", "1"]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert out.count("cm from the goal ->") == 2
+    assert "doing nothing leaves" in out
+    frames = imageio_ffmpeg.count_frames_and_secs(str(tmp_path / "film.mp4"))[0]
+    assert frames == 9 + 1 + 8, "every step of three attempts of three, the start, and a rest"
+    with Image.open(tmp_path / "attention.png") as picture:
+        assert picture.width > 1000
+
+
+def test_evaluate_draws_attention(file, tmp_path, capsys):
+    picture = tmp_path / "attention.png"
+    evaluated(capsys, file, "--attention", str(picture))
+    assert picture.stat().st_size > 5000
+    assert main(["evaluate", str(file), "--attention", "a.jpg"]) == 2
+    assert "End the name with .png" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from smorl.agents.sac import Sac
+from smorl.agents.set_encoders import GoalAttention
 from smorl.types import ObjectGoal, ObjectSet
 
 
@@ -31,6 +32,22 @@ class SacAgent:
     def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return the critic's value of pursuing `goal`, (K,)."""
         return self.sac.value(*self._tensors(objects, goal)).numpy()
+
+    def attention(self, objects: ObjectSet, goal: ObjectGoal) -> dict[str, np.ndarray]:
+        """Return the policy's attention weights by kind of head, each (K, heads, N).
+
+        "conditional" heads are asked by the goal, "unconditional" ones by learned queries. Every
+        head's weights sum to 1 over the present objects, and are 0 for absent ones. A policy
+        without attention has none.
+        """
+        torso = self.sac.policy.net.torso
+        if not isinstance(torso, GoalAttention):
+            return {}
+        seen = self.sac.inputs(*self._tensors(objects, goal))
+        found = torso.attention(seen.objects, seen.present, seen.goal)
+        shown = seen.present[:, None]
+        # One policy, so one member; each query of each head is a row of its own.
+        return {name: (w[0].flatten(1, 2) * shown).numpy() for name, w in found.items()}
 
     def _tensors(
         self, objects: ObjectSet, goal: ObjectGoal
@@ -58,3 +75,7 @@ class PassiveAgent:
     def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return zero: no goal looks better than another."""
         return np.zeros(len(objects.present), np.float32)
+
+    def attention(self, objects: ObjectSet, goal: ObjectGoal) -> dict[str, np.ndarray]:
+        """Return nothing: it looks at nothing."""
+        return {}

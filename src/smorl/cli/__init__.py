@@ -10,10 +10,11 @@ from smorl.errors import SmorlError, did_you_mean
 VERBS: dict[str, tuple[str, str]] = {
     "envs": ("smorl.cli.envs", "list the environments"),
     "play": ("smorl.cli.play", "run a simple policy in an environment and record a video"),
-    "demo": ("smorl.cli.demo", "watch the scripted pusher rearrange three pucks"),
+    "demo": ("smorl.cli.demo", "watch a trained agent rearrange the table, from pixels"),
     "presets": ("smorl.cli.presets", "list training presets, or print one as JSON"),
     "train": ("smorl.cli.train", "train an agent from a preset; run again to resume"),
     "evaluate": ("smorl.cli.evaluate", "evaluate a trained run on fixed episodes"),
+    "gap": ("smorl.cli.gap", "which part of perception costs how much of an agent's result"),
     "export": ("smorl.cli.export", "put a trained agent into one small file"),
     "study": ("smorl.cli.study", "how agents exploit the reward by tracker ID: `study tracking`"),
     "perception": ("smorl.cli.perception", "objects from pixels: collect, train, evaluate, show"),
@@ -32,7 +33,7 @@ def usage() -> str:
         "Self-supervised multi-object visual RL: discover objects, set goals, rearrange.\n\n"
         f"verbs:\n{verbs}\n\n"
         "`smorl <verb> --help` explains a verb. Start with `smorl demo`, "
-        "then `smorl train gt-rearrange-2`.\n"
+        "then `smorl train visual-rearrange-1`.\n"
     )
 
 

@@ -8,6 +8,7 @@ from smorl.evaluation.video import Picture
 
 Colour = tuple[int, int, int]
 LABEL_SIZE = 15
+TAG_SIZE = 11
 
 
 def as_bytes(picture: NDArray[np.floating]) -> Picture:
@@ -54,6 +55,40 @@ def _dash(draw: ImageDraw.ImageDraw, corners: list[int], colour: Colour, line: i
     for start in range(top, bottom, 2 * dash):
         for x in (left, right):
             draw.line([x, start, x, min(start + dash, bottom)], fill=colour, width=line)
+
+
+def draw_tag(
+    picture: Picture, centre: ArrayLike, half: ArrayLike, text: str, colour: Colour
+) -> Picture:
+    """Return the square picture with a short text on `colour`, at the upper left of a box.
+
+    It lies above the box where there is room, and never outside the picture.
+    """
+    image = Image.fromarray(picture)
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(TAG_SIZE)
+    size = picture.shape[0]
+    middle, reach = np.asarray(centre), np.abs(np.asarray(half))
+    corner = np.rint((middle - reach + 1) / 2 * size).astype(int) - (0, TAG_SIZE + 1)
+    width = round(draw.textlength(text, font=font)) + 4
+    left, top = np.clip(corner, 0, (size - width - 1, size - TAG_SIZE - 2)).tolist()
+    draw.rectangle([left, top, left + width, top + TAG_SIZE + 1], fill=colour)
+    place = (left + (width + 1) / 2, top + (TAG_SIZE + 2) / 2)
+    draw.text(place, text, fill="black", font=font, anchor="mm")
+    return np.asarray(image)
+
+
+def crop(picture: Picture, centre: ArrayLike, half: ArrayLike, pixels: int) -> Picture:
+    """Return the square around a box (image coordinates), enlarged to `pixels`."""
+    size = picture.shape[0]
+    middle = (np.asarray(centre, float) + 1) / 2 * size
+    reach = max(float(np.abs(np.asarray(half)).max()) / 2 * size, 2.0)
+    low, high = (np.clip(middle + sign * reach, 0, size) for sign in (-1, 1))
+    # A box at the border is moved inwards rather than cut, so that nothing is stretched.
+    side = min(2 * reach, size)
+    low = np.where(high >= size, size - side, low)
+    box = (*low.tolist(), *np.minimum(low + side, size).tolist())
+    image = Image.fromarray(picture)
+    return np.asarray(image.resize((pixels, pixels), Image.Resampling.BICUBIC, box=box))
 
 
 def side_label(text: str, height: int) -> Picture:

@@ -5,10 +5,6 @@ Everything is drawn by the ray caster of `smorl.envs.rendering`, so it needs no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
@@ -19,9 +15,8 @@ from smorl.envs.rendering import RayRenderer, upscale
 from smorl.envs.scene import PUCK_RADIUS, build_scene
 from smorl.envs.world import World
 from smorl.errors import InvalidInput
-from smorl.evaluation.drawing import Colour, draw_box
+from smorl.evaluation.sight import Sight
 from smorl.evaluation.video import Picture, beside, caption, tile
-from smorl.types import ObjectSet
 
 # A soft blue grey instead of black, for pictures people look at.
 BACKDROP = (0.86, 0.90, 0.94)
@@ -30,58 +25,6 @@ AGENT_PIXELS = 64
 SMALLEST = 180
 # The table's own colour in the scene.
 TABLE_GREY = 0.9
-# Boxes in the agent's view: seen and remembered objects; the current sub-goal; solved ones.
-SEEN, HIDDEN, CURRENT, SOLVED = (86, 180, 233), (150, 150, 150), (255, 140, 0), (40, 200, 60)
-
-
-@dataclass(frozen=True)
-class Sight:
-    """What a visual agent makes of one moment: objects (N, .) now, objects (G, .) to be reached.
-
-    Positions and scales are image coordinates. `hidden` (N,) marks remembered objects, `solved`
-    (G,) sub-goals held for solved; `current` is the sub-goal pursued, `matched` the slot of the
-    object taken for it; both are None where there is none.
-    """
-
-    objects: ObjectSet
-    targets: ObjectSet
-    hidden: np.ndarray
-    solved: np.ndarray
-    current: int | None
-    matched: int | None
-
-    @classmethod
-    def of(cls, state: dict[str, Any], row: int = 0) -> Sight:
-        """Take one row of what an evaluation tells its observer."""
-        objects, targets = state["objects"][row], state["targets"][row]
-        age = getattr(state["carry"], "age", None)
-        hidden = np.zeros(len(objects.present), bool) if age is None else age[row] > 0
-        current = int(state["current"][row]) if targets.present.any() else None
-        matched = -1 if current is None else int(state["matched"][row, current])
-        solved = state["solved"][row] & targets.present
-        return cls(objects, targets, hidden, solved, current, matched if matched >= 0 else None)
-
-    def now(self, picture: Picture) -> Picture:
-        """Draw what is seen into the agent's view, and in orange, dashed, where it should go."""
-        for slot in np.flatnonzero(self.objects.present).tolist():
-            colour = CURRENT if slot == self.matched else HIDDEN if self.hidden[slot] else SEEN
-            picture = _box(picture, self.objects, slot, colour, bool(self.hidden[slot]))
-        if self.current is None:
-            return picture
-        return _box(picture, self.targets, self.current, CURRENT, dashed=True)
-
-    def goal(self, picture: Picture) -> Picture:
-        """Draw what is found into the goal image: orange the current sub-goal, green the solved."""
-        for slot in np.flatnonzero(self.targets.present).tolist():
-            colour = SOLVED if self.solved[slot] else SEEN
-            picture = _box(picture, self.targets, slot, CURRENT if slot == self.current else colour)
-        return picture
-
-
-def _box(
-    picture: Picture, objects: ObjectSet, slot: int, colour: Colour, dashed: bool = False
-) -> Picture:
-    return draw_box(picture, objects.position[slot], objects.scale[slot], colour, dashed=dashed)
 
 
 class Camcorder:
@@ -97,7 +40,8 @@ class Camcorder:
         self._scene = RayRenderer(
             model, self._view, size, size, samples=samples, background=BACKDROP
         )
-        self._agent = RayRenderer(model, agent_camera, AGENT_PIXELS, AGENT_PIXELS)
+        self._pixels = world.image_size if world.visual else AGENT_PIXELS
+        self._agent = RayRenderer(model, agent_camera, self._pixels, self._pixels)
 
     def scene(self, goal_state: bool = False) -> Picture:
         """The whole scene (size, size, 3); rings on the table mark where the pucks should go.
@@ -110,25 +54,30 @@ class Camcorder:
         goals = self.world.goal_objects[self.row]
         return mark_goals(picture, self._view, goals, self.world.puck_rgb[self.row])
 
-    def agent(self, goal_state: bool = False, pixels: int = AGENT_PIXELS) -> Picture:
+    def agent(self, goal_state: bool = False, pixels: int | None = None) -> Picture:
         """What a visual agent sees, 64x64, enlarged by whole pixels to about `pixels`."""
-        return upscale(self._draw(self._agent, goal_state), max(1, pixels // AGENT_PIXELS))
+        times = 1 if pixels is None else max(1, pixels // self._pixels)
+        return upscale(self._draw(self._agent, goal_state), times)
 
     def frame(self, text: str, sight: Sight | None = None) -> Picture:
         """One frame of a video: the scene, beside it the agent's view now and at the goal.
 
-        With `sight` the views show what the agent found in them, and which sub-goal it pursues.
+        With `sight` the views show what the agent found in them, and which sub-goal it pursues;
+        beside them is a table of its attention, if it has any.
         """
         cell = self.size // 2 - 2
         now, goal = (self.agent(at_goal, cell - 21) for at_goal in (False, True))
+        extra = []
         if sight is not None:
+            if sight.attention is not None:
+                extra = [_fit(sight.table(self.agent()), self.size)]
             now, goal = sight.now(now), sight.goal(goal)
-        names = ("agent, 64x64", "goal image")
+        names = (f"agent, {self._pixels}x{self._pixels}", "goal image")
         views = [
             _fit(caption(view, name, size=13), cell)
             for view, name in zip((now, goal), names, strict=True)
         ]
-        return caption(beside([self.scene(), tile(views, columns=1)]), text)
+        return caption(beside([self.scene(), tile(views, columns=1), *extra]), text)
 
     def _draw(self, renderer: RayRenderer, goal_state: bool) -> Picture:
         world, row = self.world, [self.row]
@@ -136,17 +85,6 @@ class Camcorder:
         if goal_state:
             qpos = world.simulation.goal_qpos(world.goal_hand[row], world.goal_objects[row])
         return renderer.render(qpos, world.puck_rgb[row])[0]
-
-
-def start_goal_end(
-    scenes: Sequence[Picture], agents: Sequence[Picture], names: Sequence[str]
-) -> Picture:
-    """Lay scenes out side by side, the agent's views below them, a caption above each."""
-    columns = [
-        np.concatenate([caption(scene, name), _centred(agent, scene.shape[1])])
-        for scene, agent, name in zip(scenes, agents, names, strict=True)
-    ]
-    return beside(columns)
 
 
 def mark_goals(
@@ -206,10 +144,3 @@ def _fit(picture: Picture, height: int) -> Picture:
     """Cut the picture, or fill it up with white rows, to `height`."""
     missing = max(height - picture.shape[0], 0)
     return np.pad(picture, ((0, missing), (0, 0), (0, 0)), constant_values=255)[:height]
-
-
-def _centred(picture: Picture, width: int) -> Picture:
-    """Put the picture on white, in the middle of `width` columns, with a margin above."""
-    left = max((width - picture.shape[1]) // 2, 0)
-    right = max(width - picture.shape[1] - left, 0)
-    return np.pad(picture, ((8, 0), (left, right), (0, 0)), constant_values=255)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import gymnasium as gym
+
 from smorl import shipped
 from smorl.agents.agent import PassiveAgent, SacAgent
 from smorl.errors import InvalidInput
@@ -27,6 +29,10 @@ class LoadedRun:
     space: GoalSpace
     env_steps: int
     notes: list[str]
+
+    def envs(self, rows: int, threads: int = 1) -> gym.vector.VectorEnv:
+        """Return an environment to act in, with goal images where there are any."""
+        return make_envs(self.env, rows, threads)
 
 
 def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = None) -> LoadedRun:

@@ -1,0 +1,143 @@
+"""Episodes of a run played again for pictures, shared by `smorl evaluate` and `smorl demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+
+from smorl.evaluation.attention_figure import PALETTE, attention_over_time
+from smorl.evaluation.evaluate import evaluate
+from smorl.evaluation.filming import Camcorder
+from smorl.evaluation.sight import Sight
+from smorl.evaluation.video import Picture
+from smorl.methods import get_method
+from smorl.training.loading import LoadedRun
+from smorl.training.run_state import count_items
+from smorl.training.trainer import evaluation_space
+
+# Height of the scene in videos, pixels; larger where detections are drawn into the agent's view.
+SIZE, VISUAL_SIZE = 320, 448
+ENCORE = 8  # frames at the end: a moment to look at the result
+THUMBNAIL_PIXELS = 128
+
+
+@dataclass
+class Reel:
+    """What is kept of an episode: frames, or the moments and the agent's views of them."""
+
+    frames: list[Picture] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    views: list[Picture] = field(default_factory=list)
+
+
+def evaluation_parts(
+    run: LoadedRun, envs: gym.vector.VectorEnv, seed: int | None = None
+) -> dict[str, Any]:
+    """Return how a run is evaluated in `envs`: goal space, sub-goals and seed, by default its own.
+
+    Another number of pucks gets 2 (n + 1) - 1 attempts. The number is the environment's: how many
+    objects are detected differs from image to image. A state in one vector is one goal, whatever
+    the number of pucks.
+    """
+    settings = run.config.evaluation
+    subgoals = settings.subgoals
+    if run.env != run.config.env and run.encoder.layout.what:
+        items = count_items(envs, get_method(run.config.method).pixels)
+        subgoals = replace(subgoals, attempts=2 * items - 1)
+    return {
+        "space": evaluation_space(run.space, settings.solved_threshold),
+        "config": subgoals,
+        "seed": settings.seed if seed is None else seed,
+    }
+
+
+def film(
+    run: LoadedRun, parts: dict[str, Any], count: int, advance: Callable[[], None] | None = None
+) -> Iterator[Picture]:
+    """Play the first `count` episodes again, one by one, and yield their frames.
+
+    `advance` is called after every step.
+    """
+    for episode in range(count):
+        reel = play(run, parts, episode, partial(_filming, advance))
+        yield from reel.frames
+        yield from [reel.frames[-1]] * ENCORE
+
+
+def attention_picture(run: LoadedRun, parts: dict[str, Any]) -> Picture:
+    """Play the first episode again and draw the policy's attention over it."""
+    reel = play(run, parts, 0, _watching)
+    names = None
+    if not finds_objects(run):  # on ground truth slots have names
+        names = ["arm", *(f"puck {i}" for i in range(1, run.encoder.layout.slots))]
+    return attention_over_time(reel.sights, reel.views, names)
+
+
+def play(run: LoadedRun, parts: dict[str, Any], episode: int, watch: Callable) -> Reel:
+    """Play one evaluation episode; `watch` makes the observer that fills the reel."""
+    envs, reel = run.envs(1), Reel()
+    evaluate(
+        envs,
+        run.encoder,
+        run.agent,
+        parts["space"],
+        parts["config"],
+        episodes=1,
+        seed=parts["seed"] + episode,
+        observer=watch(run, envs, f"episode {episode + 1}", reel),
+    )
+    envs.close()
+    return reel
+
+
+def finds_objects(run: LoadedRun) -> bool:
+    """Say whether the run sees objects in pictures: then they have a size in them."""
+    return run.encoder.layout.scale > 0
+
+
+def _filming(
+    advance: Callable[[], None] | None, run: LoadedRun, envs, name: str, reel: Reel
+) -> Callable[[dict[str, Any]], None]:
+    world, objects = envs.unwrapped.world, finds_objects(run)
+    camera = Camcorder(world, VISUAL_SIZE if objects else SIZE)
+
+    def observe(state: dict[str, Any]) -> None:
+        distance = 100 * float(world.info()["object_distance"][0])
+        text = f"{name}, step {len(reel.frames)}: {distance:.1f} cm    {_aim(state, objects)}"
+        sight = Sight.of(state, agent=run.agent) if objects else None
+        reel.frames.append(camera.frame(text, sight))
+        if advance is not None and len(reel.frames) > 1:
+            advance()
+
+    return observe
+
+
+def _watching(run: LoadedRun, envs, name: str, reel: Reel) -> Callable[[dict[str, Any]], None]:
+    camera = Camcorder(envs.unwrapped.world)
+
+    def observe(state: dict[str, Any]) -> None:
+        sight, view = Sight.of(state, agent=run.agent), camera.agent(pixels=THUMBNAIL_PIXELS)
+        reel.sights.append(sight)
+        reel.views.append(sight.now(view, PALETTE) if finds_objects(run) else view)
+
+    return observe
+
+
+def _aim(state: dict[str, Any], objects: bool) -> str:
+    """Say in words what is pursued, and how much of it is done by the agent's own judgement."""
+    present, goal = state["targets"].present[0], int(state["current"][0])
+    if not present.any():
+        return "nothing found in the goal image"
+    solved = int((state["solved"][0] & present).sum())
+    if objects:
+        lost = "" if state["matched"][0, goal] >= 0 else " (matches nothing)"
+        name = f"object {goal + 1}{lost}"
+    elif len(present) == 1:
+        name = "all at once"
+    else:
+        name = "arm" if goal == 0 else f"puck {goal}"
+    return f"goal: {name}  solved: {solved} of {int(present.sum())}"
