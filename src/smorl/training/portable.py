@@ -83,8 +83,7 @@ def load_optimizer(
                 f"Optimiser {prefix!r} does not fit the saved one: {name!r} has shape "
                 f"{tuple(value.shape)}, its parameter {tuple(parameters[int(index)].shape)}."
             )
-        # The optimiser updates its state in place, which must not write into the checkpoint.
-        state.setdefault(int(index), {})[key] = value.clone()
+        state.setdefault(int(index), {})[key] = _laid_out_like(parameters[int(index)], value)
     for index, entries in rest["scalars"].items():
         state.setdefault(int(index), {}).update(entries)
     groups = [
@@ -95,3 +94,14 @@ def load_optimizer(
         optimizer.load_state_dict({"state": state, "param_groups": groups})
     except ValueError as error:
         raise InvalidInput(f"Optimiser {prefix!r} does not fit the saved one: {error}.") from error
+
+
+def _laid_out_like(parameter: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Return a copy of `value`, in the memory order of its parameter.
+
+    The optimiser updates its state in place, which must not write into the checkpoint. A fused
+    optimiser walks parameter and state in memory order, which differs where channels are last.
+    """
+    if not value.dim():
+        return value.clone()
+    return torch.empty_like(parameter, dtype=value.dtype, requires_grad=False).copy_(value)
