@@ -57,15 +57,20 @@ def write_files(
             file.write(data)
             entries[name] = file.finish()
     for name, array in arrays.items():
-        with _HashingFile(folder / name) as file:
-            np.lib.format.write_array(cast(IO[bytes], file), array, allow_pickle=False)
-            entries[name] = file.finish()
+        entries[name] = write_array(folder / name, array)
     content = {"format": FORMAT, "step": step, "files": entries}
     with _HashingFile(folder / MANIFEST) as file:
         file.write(_manifest_text(content).encode())
         file.finish()
     sync_folder(folder / "arrays")
     sync_folder(folder)
+
+
+def write_array(path: Path, array: np.ndarray) -> dict[str, JSON]:
+    """Write one array as .npy, forced onto the disk; return its manifest entry."""
+    with _HashingFile(path) as file:
+        np.lib.format.write_array(cast(IO[bytes], file), array, allow_pickle=False)
+        return file.finish()
 
 
 def _manifest_text(content: JSON) -> str:
