@@ -16,6 +16,8 @@ from smorl.errors import InvalidInput, did_you_mean
 from smorl.perception.encoder import Encoder
 from smorl.perception.ground_truth import GroundTruthObjects, GroundTruthVector
 from smorl.perception.scalor.weights import PerceptionWeights
+from smorl.perception.vae.encoder import VaeEncoder
+from smorl.perception.vae.model import BetaVae
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,22 @@ class Senses:
     """What an encoder is made from.
 
     items: arm and pucks of the environment; identities: the length of a one-hot code, if another
-    environment fixed it; perception: the trained perception of methods that see pixels.
+    environment fixed it; perception: the trained perception of methods that see objects in
+    pictures; vae: the model of methods that see pictures as one vector.
     """
 
     items: int
     identities: int | None = None
     perception: PerceptionWeights | None = None
+    vae: BetaVae | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """The camera of a method that does not see through the environment's own."""
+
+    camera: str
+    image_size: int
 
 
 @dataclass(frozen=True)
@@ -38,7 +50,13 @@ class Method:
     line: str
     encoder: Callable[[Senses], Encoder]
     learns: bool = True
-    pixels: bool = False  # sees pictures, through a trained perception
+    pixels: bool = False  # sees objects in pictures, through a perception trained before
+    latents: bool = False  # sees pictures as one vector, through a VAE of the run's own
+
+    @property
+    def visual(self) -> bool:
+        """Are its observations pictures?"""
+        return self.pixels or self.latents
 
 
 def _ground_truth(senses: Senses) -> Encoder:
@@ -55,6 +73,12 @@ def _tracker(senses: Senses) -> Encoder:
     return senses.perception.tracker()
 
 
+def _latent(senses: Senses) -> Encoder:
+    if senses.vae is None:
+        raise InvalidInput("this method sees through a VAE and needs one.")
+    return VaeEncoder(senses.vae)
+
+
 METHODS: dict[str, Method] = {
     "smorl": Method("SMORL from pixels: objects by SCALOR, tracked", _tracker, pixels=True),
     "smorl-gt": Method(
@@ -62,6 +86,12 @@ METHODS: dict[str, Method] = {
     ),
     "sac-her": Method(
         "SAC with hindsight on the flat state, all objects at once (the paper's baseline)", _vector
+    ),
+    "rig": Method(
+        "RIG: the latent of a VAE, trained before; goals from its prior", _latent, latents=True
+    ),
+    "skewfit": Method(
+        "Skew-Fit: the same, trained along; goals from rare pictures", _latent, latents=True
     ),
     "passive": Method("does nothing: the dotted line", _ground_truth, learns=False),
 }
@@ -76,12 +106,17 @@ def get_method(name: str) -> Method:
 
 
 def make_envs(
-    env: str, num_envs: int, threads: int, *, goal_images: bool = True
+    env: str,
+    num_envs: int,
+    threads: int,
+    *,
+    goal_images: bool = True,
+    view: View | None = None,
 ) -> gym.vector.VectorEnv:
     """Return a vector environment without a step limit: whoever runs it decides when to stop.
 
     Without `goal_images` a visual environment does not draw its goals: training has no use for
-    them, because the agent sets its own.
+    them, because the agent sets its own. `view` replaces a visual environment's camera.
     """
     import smorl  # noqa: F401  registers the environments
 
@@ -90,6 +125,8 @@ def make_envs(
         raise InvalidInput(f"unknown environment {env!r}.{hint} `smorl envs` lists them.")
     visual = (gym.spec(env).kwargs or {}).get("observation") == "image"
     extra: dict[str, Any] = {"goal_images": goal_images} if visual else {}
+    if visual and view is not None:
+        extra |= {"camera": view.camera, "image_size": view.image_size}
     return gym.make_vec(
         env,
         num_envs=num_envs,

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from smorl.cli import main
-from smorl.config import from_json, to_json
-from smorl.methods import Senses, get_method
+from smorl.config import from_json, paths, to_json
+from smorl.methods import Senses, View, get_method
 from smorl.perception.scalor.weights import load_perception
+from smorl.perception.vae.settings import batches_due
 from smorl.presets import PRESETS, get_preset
 from smorl.replay.relabel import sample_batch
 from smorl.training.run_state import ACTIONS, RunState
@@ -33,8 +34,9 @@ def make_episodes(state: RunState, config: RunConfig, items: int, count=3) -> Ep
     carry, path = state.encoder.init(count), []
     for _ in range(horizon + 1):
         seen = rng.random((count, 2 * items))
-        if get_method(config.method).pixels:
-            seen = rng.integers(0, 256, (count, 64, 64, 3), dtype=np.uint8)
+        if get_method(config.method).visual:
+            size = 64 if config.view is None else config.view.image_size
+            seen = rng.integers(0, 256, (count, size, size, 3), dtype=np.uint8)
         carry, objects = state.encoder.step(carry, seen, np.zeros((count, 2)))
         path.append(objects)
     objects = ObjectSet(*(np.stack([getattr(o, k) for o in path], 1) for k, _ in path[0].arrays()))
@@ -95,6 +97,64 @@ def test_sac_has_the_budget_of_smorl():
         ours, theirs = (get_preset(f"{m}-rearrange-{n}").build().collect for m in ("gt", "sac"))
         assert ours.total_steps == theirs.total_steps
         assert ours.updates_per_step == theirs.updates_per_step
+
+
+@pytest.mark.parametrize("task", ["push", "rearrange"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_latent_methods_have_the_budget_of_smorl(task, n):
+    ours = get_preset(f"visual-{task}-{n}").build()
+    for method in ("rig", "skewfit"):
+        theirs = get_preset(f"{method}-{task}-{n}").build()
+        assert theirs.env == ours.env
+        assert theirs.collect.total_steps == ours.collect.total_steps
+        assert theirs.collect.updates_per_step == ours.collect.updates_per_step
+        assert theirs.evaluation.subgoals.steps == ours.evaluation.subgoals.steps
+        assert theirs.evaluation.seed == ours.evaluation.seed
+        # Pictures of every replayed step must fit into 1 GB.
+        assert theirs.collect.replay_steps * 48 * 48 * 3 < 2**30
+        training = theirs.latent.training
+        due = batches_due(training.phases, 0, theirs.collect.total_steps)
+        assert (due == 0) == (method == "rig")
+        assert (training.initial + due) * training.batch <= 400_000, "about four minutes"
+
+
+@pytest.mark.parametrize("task", ["push", "rearrange"])
+def test_the_release_of_the_latent_methods(task):
+    for n, latent, batches, lr in ((1, 4, 20_000, 7e-4), (2, 16, 40_000, 1e-3)):
+        rig = get_preset(f"paper-rig-{task}-{n}").build()
+        assert (rig.latent.model.latent, rig.latent.training.initial, rig.sac.lr) == (
+            latent,
+            batches,
+            lr,
+        )
+        assert (rig.latent.goals, rig.latent.skew, rig.latent.training.phases) == (
+            "prior",
+            None,
+            (),
+        )
+        skewfit = get_preset(f"paper-skewfit-{task}-{n}").build()
+        assert (skewfit.latent.model.latent, skewfit.sac.lr) == (latent, 1e-3)
+        assert skewfit.latent.goals == "replay"
+        assert skewfit.latent.skew.power == -0.5
+        for config, steps, updates in ((rig, 940_000, 1.5), (skewfit, 610_500, 2.0)):
+            assert config.view == View("multiobject_push", 48)
+            assert config.collect.total_steps == steps
+            assert config.collect.updates_per_step == updates
+            assert config.collect.horizon == 50
+            relabel = config.relabel
+            assert (relabel.rollout, relabel.future, relabel.imagined) == (0.2, 0.3, 0.5)
+            assert config.evaluation.subgoals.attempts == 1
+            assert config.evaluation.subgoals.steps == (
+                get_preset(f"paper-gt-{task}-{n}").build().evaluation.subgoals.steps
+            )
+            state = RunState.create(config, Senses(n + 1))
+            assert state.sac.policy.log_std_offset == pytest.approx(0)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("paper-")])
+def test_provenance_names_fields(name):
+    preset = get_preset(name)
+    assert set(preset.provenance) <= set(paths(RunConfig, to_json(preset.build())))
 
 
 def test_cli_lists_and_prints(capsys):

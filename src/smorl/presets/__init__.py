@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from smorl.errors import InvalidInput, did_you_mean
-from smorl.presets import fast, paper
+from smorl.presets import fast, latent, paper
 from smorl.training.settings import RunConfig
 
 
@@ -31,6 +31,8 @@ def _all() -> dict[str, Preset]:
     found = {
         "debug": Preset("everything in seconds, to see that it runs", fast.debug),
         "debug-visual": Preset("the same from pixels, every stage", fast.debug_visual),
+        "debug-rig": Preset("the same of RIG, every stage", latent.debug_rig),
+        "debug-skewfit": Preset("the same of Skew-Fit, every stage", latent.debug_skewfit),
     }
     counts = {"rearrange": range(1, 7), "push": range(1, 4)}
     for task, numbers in counts.items():
@@ -50,6 +52,13 @@ def _all() -> dict[str, Preset]:
                 f"SAC+HER on the flat state, {_task(task, n)}, the budget of gt-{task}-{n}",
                 partial(fast.sac_her, task, n),
             )
+    for task in ("rearrange", "push"):
+        for n in (1, 2):
+            budget = f"{_task(task, n)}, the steps of visual-{task}-{n}"
+            found[f"rig-{task}-{n}"] = Preset(f"RIG, {budget}", partial(latent.rig, task, n))
+            found[f"skewfit-{task}-{n}"] = Preset(
+                f"Skew-Fit, {budget}", partial(latent.skewfit, task, n)
+            )
     for task, numbers in counts.items():
         for n in numbers:
             found[f"paper-gt-{task}-{n}"] = Preset(
@@ -66,6 +75,17 @@ def _all() -> dict[str, Preset]:
             )
             found[f"passive-{task}-{n}"] = Preset(
                 f"do nothing, {_task(task, n)}: the dotted line", partial(fast.passive, task, n)
+            )
+    for task in ("rearrange", "push"):
+        for n in (1, 2):
+            released = f"{_task(task, n)}, the release's settings (days)"
+            found[f"paper-rig-{task}-{n}"] = Preset(
+                f"RIG, {released}", partial(latent.rig_paper, task, n), latent.RIG_PROVENANCE
+            )
+            found[f"paper-skewfit-{task}-{n}"] = Preset(
+                f"Skew-Fit, {released}",
+                partial(latent.skewfit_paper, task, n),
+                latent.SKEWFIT_PROVENANCE,
             )
     return found
 

@@ -22,6 +22,7 @@ def collect(
     horizon: int,
     rng: np.random.Generator,
     goals_per_reset: int = 1,
+    pictures: list[np.ndarray] | None = None,
 ) -> Episode:
     """Run episodes of `horizon` steps in every row, each for a goal of its own (Alg. 2).
 
@@ -30,6 +31,8 @@ def collect(
 
     A row whose physics diverges is reset by its environment; its episodes of this round are left
     out of the result, because they end in another one's start.
+
+    `pictures` receives what was observed, one array (K, H + 1, ...) in the order of the result.
 
     Every round starts from fresh resets with seeds drawn from `rng`, so nothing but the random
     stream links one round to the next: a checkpoint between rounds needs no simulator state.
@@ -41,10 +44,10 @@ def collect(
     still = np.zeros(envs.action_space.shape or (), np.float32)
     observation = envs.step(still)[0]
     carry, objects = encoder.step(encoder.init(rows), observation["observation"], still)
-    episodes, whole = [], np.ones(rows, bool)
+    episodes, whole, seen = [], np.ones(rows, bool), []
     for _ in range(goals_per_reset):
         goal = space.propose(objects, rng)
-        path, actions = [objects], []
+        path, actions, frames = [objects], [], [observation["observation"]]
         for _ in range(horizon):
             action = act(objects, goal)
             observation, _, _, truncated, _ = envs.step(action)
@@ -52,9 +55,14 @@ def collect(
             carry, objects = encoder.step(carry, observation["observation"], action)
             path.append(objects)
             actions.append(action)
+            frames.append(observation["observation"])
         episodes.append(Episode(_stack(path), np.stack(actions, axis=1), goal))
+        seen.append(frames)
+    kept = slice(None) if whole.all() else np.tile(whole, goals_per_reset)
+    if pictures is not None:
+        pictures.append(np.concatenate([np.stack(frames, axis=1) for frames in seen])[kept])
     joined = _join(episodes)
-    return joined if whole.all() else joined[np.tile(whole, goals_per_reset)]
+    return joined if whole.all() else joined[kept]
 
 
 def _stack(path: list[ObjectSet]) -> ObjectSet:

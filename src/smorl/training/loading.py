@@ -32,7 +32,7 @@ class LoadedRun:
 
     def envs(self, rows: int, threads: int = 1) -> gym.vector.VectorEnv:
         """Return an environment to act in, with goal images where there are any."""
-        return make_envs(self.env, rows, threads)
+        return make_envs(self.env, rows, threads, view=self.config.view)
 
 
 def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = None) -> LoadedRun:
@@ -43,11 +43,12 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
     saved = _open(name, agents)
     config, checkpoint, perception = saved.config, saved.checkpoint, saved.perception
     method = get_method(config.method)
-    state = RunState.create(config, Senses(_items(config.env, method.pixels), None, perception))
+    state = RunState.create(config, Senses(_items(config.env, method.visual), None, perception))
     state.load_agent(checkpoint)
     encoder = state.encoder
     if env is not None and env != config.env:
-        senses = Senses(_items(env, method.pixels), encoder.layout.what, perception)
+        items = _items(env, method.visual)
+        senses = Senses(items, encoder.layout.what, perception, state.vae)
         encoder = method.encoder(senses)
         if encoder.layout.position != state.encoder.layout.position:
             raise InvalidInput(

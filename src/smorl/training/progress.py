@@ -16,7 +16,7 @@ WINDOW = 60.0  # Seconds over which speeds are averaged, so that an evaluation d
 
 @dataclass(frozen=True)
 class Words:
-    """What the numbers of a progress line are called."""
+    """What the numbers of a progress line are called; without `updates` these are not shown."""
 
     step: str = "step"
     steps: str = "env steps"
@@ -41,7 +41,8 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
         words: Words | None = None,
     ) -> None:
-        self._words = words or Words()
+        self._words = self._shown = words or Words()
+        self._of = total  # what is shown is so much of this
         self._total, self._quiet, self._every, self._clock = total, quiet, every, clock
         self._stream = sys.stderr if stream is None else stream
         self._seen: deque[tuple[float, int, int]] = deque()
@@ -62,34 +63,47 @@ class Progress:
 
     def update(self, env_steps: int, updates: int, distance: float | None = None) -> None:
         """Report what was done so far, including before a resume."""
+        self._show(self._words, self._total, env_steps, updates, distance)
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Report something else that the run does first: `done` of `total` batches of `name`."""
+        self._show(Words(f"{name} batch", "batches", ""), total, done, 0, None)
+
+    def _show(
+        self, words: Words, total: int, done: int, updates: int, distance: float | None
+    ) -> None:
+        if (words, total) != (self._shown, self._of):
+            self._seen.clear()  # speeds of one thing say nothing about another
+            self._shown, self._of = words, total
         now = self._clock()
-        self._seen.append((now, env_steps, updates))
+        self._seen.append((now, done, updates))
         while len(self._seen) > 2 and self._seen[1][0] <= now - WINDOW:
             self._seen.popleft()
         self._distance = self._distance if distance is None else distance
         self._line = self.describe()
         if self._bar is not None:
-            self._bar.update(self._task, completed=env_steps, line=self._line)
+            self._bar.update(self._task, completed=done, total=total, line=self._line)
         elif now - self._last_line >= self._every:
             self._write()
 
     def describe(self) -> str:
         """Return the state as one line."""
         (start, first, first_updates), (now, step, updates) = self._seen[0], self._seen[-1]
-        words = self._words
-        parts = [f"{words.step} {step}/{self._total}"]
+        words = self._shown
+        parts = [f"{words.step} {step}/{self._of}"]
         if self._bar is None:
-            parts[0] += f" ({100 * step / max(1, self._total):.0f} %)"
+            parts[0] += f" ({100 * step / max(1, self._of):.0f} %)"
         if now > start and step > first:
             speed = (step - first) / (now - start)
             parts += [
                 f"{speed:.0f} {words.steps}/s" if speed >= 5 else f"{speed:.1f} {words.steps}/s"
             ]
-            parts += [f"{(updates - first_updates) / (now - start):.0f} {words.updates}/s"]
+            if words.updates:
+                parts += [f"{(updates - first_updates) / (now - start):.0f} {words.updates}/s"]
         if self._distance is not None:
             parts += [words.value.format(self._distance)]
         if now > start and step > first:
-            parts += [f"ETA {duration((self._total - step) * (now - start) / (step - first))}"]
+            parts += [f"ETA {duration((self._of - step) * (now - start) / (step - first))}"]
         return ", ".join(parts)
 
     def note(self, text: str) -> None:

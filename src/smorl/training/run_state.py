@@ -14,6 +14,7 @@ from smorl.errors import InvalidInput
 from smorl.goals.disturbance import Restfulness
 from smorl.goals.priors import (
     FittedPrior,
+    NormalPrior,
     Prior,
     UniformPrior,
     cluster_appearances,
@@ -22,6 +23,8 @@ from smorl.goals.priors import (
 from smorl.goals.spaces import GoalSpace
 from smorl.methods import Senses, get_method
 from smorl.perception.encoder import Encoder
+from smorl.perception.vae.encoder import VaeEncoder
+from smorl.perception.vae.model import BetaVae
 from smorl.replay.buffer import Replay
 from smorl.seeding import stream, torch_seed
 from smorl.training.checkpoint import (
@@ -31,6 +34,7 @@ from smorl.training.checkpoint import (
     optimizer_tensors,
     restore_generator,
 )
+from smorl.training.latent import Latents, model_tensors
 from smorl.training.settings import RunConfig
 
 ACTIONS = 2  # hand motion in x and y
@@ -58,12 +62,19 @@ class RunState:
     space: GoalSpace
     streams: dict[str, np.random.Generator]
     counters: Counters = field(default_factory=Counters)
+    latents: Latents | None = None  # of methods that train a VAE along
 
     @classmethod
     def create(cls, config: RunConfig, senses: Senses) -> RunState:
         """Return the state at step 0."""
+        if config.latent is not None:
+            vae = BetaVae(config.latent.model, seed=torch_seed(config.seed, "vae"))
+            senses = replace(senses, vae=vae)
         encoder, goals = get_method(config.method).encoder(senses), config.goals
-        if senses.perception is None:
+        if config.latent is not None:
+            # Skew-Fit has seen nothing to draw goals from yet.
+            prior = NormalPrior.standard(encoder.layout.position)
+        elif senses.perception is None:
             prior = uniform_prior(config, encoder)
         else:
             # Fitted to the encodings of the data that perception was trained on.
@@ -86,13 +97,38 @@ class RunState:
             config.collect.replay_steps, config.collect.horizon, encoder.layout, ACTIONS
         )
         streams = {name: stream(config.seed, name) for name in ("collect", "learn")}
-        return cls(encoder, sac, replay, GoalSpace(goals, prior), streams)
+        state = cls(encoder, sac, replay, GoalSpace(goals, prior), streams)
+        if isinstance(encoder, VaeEncoder) and config.latent is not None:
+            state.latents = Latents.create(config.latent, encoder, replay, config.seed)
+        return state
+
+    @property
+    def vae(self) -> BetaVae | None:
+        """The run's own VAE, of methods that have one."""
+        return None if self.latents is None else self.latents.encoder.model
 
     def agent(self, config: RunConfig) -> SacAgent | PassiveAgent:
         """Return who acts."""
         if not get_method(config.method).learns:
             return PassiveAgent(ACTIONS)
         return SacAgent(self.sac, config.evaluation.consult_critic)
+
+    def begin(self, config: RunConfig) -> None:
+        """The random data is complete: fit to it what the method needs before it learns."""
+        if config.goals.prior == "fitted" and not get_method(config.method).pixels:
+            self.fit_prior(config.seed)
+        if config.goals.disturb:
+            self.fit_rest(config.seed, config.relabel.moved)
+        if self.latents is not None:
+            self.latents.start()
+            if not self.latents.owed:
+                self.refresh(config)
+
+    def refresh(self, config: RunConfig) -> None:
+        """The VAE has been trained: encode anew, and set goals by what it knows now."""
+        assert self.latents is not None
+        steps = self.counters.env_steps - config.collect.initial_steps
+        self.space = self.latents.refresh(self.replay, self.space, steps)
 
     def fit_prior(self, seed: int) -> None:
         """Fit p(where | what) to the replayed observations (Alg. 2, line 3)."""
@@ -134,6 +170,9 @@ class RunState:
             "streams": {name: generator_state(rng) for name, rng in self.streams.items()},
             "sac_updates": self.sac.updates,
         }
+        if self.latents is not None:
+            more = self.latents.save()
+            tensors, arrays, state["latents"] = tensors | more[0], arrays | more[1], more[2]
         return tensors, arrays, state
 
     def load(self, checkpoint: Checkpoint) -> None:
@@ -146,12 +185,17 @@ class RunState:
         self.streams = {name: restore_generator(s) for name, s in state["streams"].items()}
         self.counters = Counters(**state["counters"])
         self.sac.updates = state["sac_updates"]
+        if self.latents is not None:
+            self.latents.load(checkpoint)
 
     def load_agent(self, checkpoint: Checkpoint) -> None:
-        """Restore only what acting and judging need: networks and prior."""
+        """Restore only what acting and judging need: networks, VAE and prior."""
+        parameters = {f"{name}/{key}": value for name, key, value in _parameters(self.sac)}
+        if self.latents is not None:
+            parameters |= model_tensors(self.latents.encoder)
         with torch.no_grad():
-            for name, key, value in _parameters(self.sac):
-                value.copy_(checkpoint.tensors[f"{name}/{key}"])
+            for name, value in parameters.items():
+                value.copy_(checkpoint.tensors[name])
         prior, rest = (_under(name, checkpoint.arrays) for name in ("prior/", "rest/"))
         self.space = replace(
             self.space, prior=from_arrays(prior), rest=Restfulness(**rest) if rest else None

@@ -35,17 +35,19 @@ def check_senses(config: RunConfig, path: Path, presets: Iterable[str]) -> None:
 
     `presets` are the names of perceptions that can be trained first.
     """
-    name = config.perception
-    if not get_method(config.method).pixels:
-        if name is not None:
-            raise InvalidInput(
-                f"method {config.method} sees no pixels, so --perception {name} has no use; "
-                "leave it out, or choose a visual preset."
-            )
+    name, method = config.perception, get_method(config.method)
+    if name is not None and not method.pixels:
+        sees = "trains a VAE of its own" if method.latents else "sees no pixels"
+        raise InvalidInput(
+            f"method {config.method} {sees}, so --perception {name} has no use; leave it out, or "
+            "choose a visual preset."
+        )
+    if method.visual:
+        envs = make_envs(config.env, 1, 1, goal_images=False, view=config.view)
+        count_items(envs, pixels=True)
+        envs.close()
+    if not method.pixels:
         return
-    envs = make_envs(config.env, 1, 1, goal_images=False)
-    count_items(envs, pixels=True)
-    envs.close()
     known = list(presets)
     if (path / PERCEPTION).exists() or name in known:
         return

@@ -8,8 +8,12 @@ from typing import Literal
 from smorl.agents.networks import NetworkConfig
 from smorl.agents.sac import SacConfig
 from smorl.config import require
+from smorl.errors import InvalidInput
 from smorl.evaluation.subgoals import SubgoalConfig
+from smorl.goals.skew import SkewConfig
 from smorl.goals.spaces import GoalConfig
+from smorl.methods import View, get_method
+from smorl.perception.vae.settings import VaeConfig, VaeTraining
 from smorl.replay.relabel import RelabelConfig
 
 
@@ -40,14 +44,29 @@ class EvaluationConfig:
 
 
 @dataclass(frozen=True)
+class LatentConfig:
+    """How a method that sees a picture as one vector (RIG, Skew-Fit) learns to see."""
+
+    model: VaeConfig = field(default_factory=VaeConfig)
+    training: VaeTraining = field(default_factory=VaeTraining)
+    camera: str = "multiobject_push"  # Release: the second camera
+    # Where goals to try and to imagine come from: the VAE's prior Normal(0, 1), or replayed
+    # pictures, drawn by `skew` (None: all alike).
+    goals: Literal["prior", "replay"] = "prior"
+    skew: SkewConfig | None = None
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """Everything that determines a run. The same config and seed give the same run."""
 
-    method: Literal["smorl", "smorl-gt", "sac-her", "passive"] = "smorl-gt"
+    method: Literal["smorl", "smorl-gt", "sac-her", "rig", "skewfit", "passive"] = "smorl-gt"
     env: str = "smorl/Rearrange2-v0"
     # Where methods that see pixels get their perception: a preset to train first (scalor-2), a
     # perception run, or shipped:scalor-2.
     perception: str | None = None
+    # Of methods that train a VAE of their own. None: the method has no VAE.
+    latent: LatentConfig | None = None
     seed: int = 0
     threads: int = 1  # CPU threads of physics and of the learner
     checkpoint_minutes: float = 2.0
@@ -66,6 +85,8 @@ class RunConfig:
             "collect.horizon": self.collect.horizon >= 2,
             "collect.goals_per_reset": self.collect.goals_per_reset >= 1,
             "collect.updates_per_step": self.collect.updates_per_step >= 0,
+            # A VAE is trained on the random data before anything else.
+            "collect.initial_steps": self.collect.initial_steps >= (self.latent is not None),
             "sac.batch_size": self.sac.batch_size >= 1,
             "sac.lr": self.sac.lr > 0,
             "sac.discount": 0 <= self.sac.discount < 1,
@@ -73,3 +94,16 @@ class RunConfig:
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }
         require(self, checks)
+        if get_method(self.method).latents != (self.latent is not None):
+            has = "no" if self.latent is None else "a"
+            raise InvalidInput(
+                f"method {self.method} with {has} VAE in `latent`: rig and skewfit need one, the "
+                "others have no use for it; start from a preset of the method, e.g. rig-push-1."
+            )
+
+    @property
+    def view(self) -> View | None:
+        """Through which camera the method sees, if not through the environment's own."""
+        if self.latent is None:
+            return None
+        return View(self.latent.camera, self.latent.model.image_size)

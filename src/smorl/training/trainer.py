@@ -7,57 +7,36 @@ run repeats exactly what an uninterrupted one would have done.
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import torch
 
 from smorl.errors import Diverged
 from smorl.evaluation.evaluate import Evaluation, evaluate
-from smorl.goals.spaces import GoalSpace
 from smorl.methods import Senses, get_method, make_envs
 from smorl.perception.scalor.weights import PerceptionWeights
 from smorl.replay.relabel import sample_batch
 from smorl.training.checkpoint import load_latest, save_checkpoint
 from smorl.training.collector import collect
+from smorl.training.judging import (
+    EVALUATION_COLUMNS,
+    MAX_EVALUATION_ROWS,
+    divergence,
+    evaluation_space,
+    rollout_rewards,
+)
+from smorl.training.latent import Latents
 from smorl.training.logger import RunLogger
+from smorl.training.picture_files import PictureFiles
+from smorl.training.reporter import Reporter
 from smorl.training.run_dir import RunDir
 from smorl.training.run_state import ACTIONS, RunState, count_items
 from smorl.training.settings import RunConfig
-from smorl.types import Episode
+from smorl.training.timer import Timer
 
-EVALUATION_COLUMNS = (
-    "env_steps",
-    "updates",
-    "object_distance",
-    "object_distance_std",
-    "object_distance_median",
-    "success",
-    "pucks_within_5cm",
-    "subgoals_solved",
-    "goals_detected",
-    "goals_matched",
-    "false_solved",
-    "passive_distance",
-    "mean_length",
-    "episodes",
-)
-MAX_EVALUATION_ROWS = 50
-
-
-class Reporter(Protocol):
-    """Who is told how it goes: the terminal's progress bar, or nobody."""
-
-    def update(self, env_steps: int, updates: int, distance: float | None) -> None:
-        """Called after every round."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Called with things worth a line of their own."""
-        ...
+# Others find here what belongs to a run.
+__all__ = ["EVALUATION_COLUMNS", "MAX_EVALUATION_ROWS", "Reporter", "Trainer", "evaluation_space"]
 
 
 class Trainer:
@@ -76,11 +55,12 @@ class Trainer:
         method = get_method(config.method)
         self.learns = method.learns
         rows = config.collect.num_envs
-        self.envs = make_envs(config.env, rows, config.threads, goal_images=False)
-        senses = Senses(count_items(self.envs, method.pixels), perception=perception)
+        self.envs = make_envs(config.env, rows, config.threads, goal_images=False, view=config.view)
+        senses = Senses(count_items(self.envs, method.visual), perception=perception)
         self.state = RunState.create(config, senses)
         self.agent = self.state.agent(config)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
+        self.pictures = PictureFiles(run.path / "pictures")
         self.distance: float | None = None
         self._started, self._earlier = time.monotonic(), 0.0
         self.stop_requested = False  # set from outside; honoured between rounds
@@ -95,6 +75,9 @@ class Trainer:
         for sentence in checkpoint.damaged:
             self.reporter.note(sentence)
         self.state.load(checkpoint)
+        latents = self.state.latents
+        if latents is not None and latents.pictures is not None:
+            self.pictures.load(latents.pictures, checkpoint.state["pictures"])
         self.agent = self.state.agent(self.config)
         self.distance = checkpoint.state["distance"]
         self._earlier = checkpoint.state["seconds"]
@@ -105,13 +88,16 @@ class Trainer:
         """Run to the end and evaluate; None if `stop_requested` ended it, with a checkpoint."""
         torch.set_num_threads(self.config.threads)
         counters, total = self.state.counters, self.config.collect.total_steps
-        saved = time.monotonic()
+        latents, saved = self.state.latents, time.monotonic()
         while self.learns and counters.env_steps < total:
-            self.round()
+            if latents is not None and latents.owed:
+                self.see(latents)
+            else:
+                self.round()
             due = counters.env_steps - counters.evaluated >= self.config.evaluation.every
             if due and counters.env_steps < total:
                 self.evaluate(self.config.evaluation.episodes)
-            self.reporter.update(counters.env_steps, counters.updates, self.distance)
+            self._report()
             minutes = (time.monotonic() - saved) / 60
             if self.stop_requested or minutes > self.config.checkpoint_minutes:
                 self.checkpoint()
@@ -119,13 +105,18 @@ class Trainer:
             if self.stop_requested:
                 return None
         result = self.evaluate(self.config.evaluation.final_episodes)
+        if latents is not None:
+            latents.forget()
         self.checkpoint()
+        self.pictures.remove()
         return result
 
     def round(self) -> None:
         """Collect one episode per row, then learn from replay."""
         state, counters = self.state, self.state.counters
         first = counters.env_steps < self.config.collect.initial_steps
+        keeps = state.latents is not None and state.latents.pictures is not None
+        frames = [] if keeps else None
         with self._timed("collect"):
             episodes = collect(
                 self.envs,
@@ -135,23 +126,46 @@ class Trainer:
                 self.config.collect.horizon,
                 state.streams["collect"],
                 self.config.collect.goals_per_reset,
+                frames,
             )
             state.replay.add(episodes)
+            if state.latents is not None and frames:
+                state.latents.add(episodes, frames[0], pursued=not first)
         steps = episodes.actions.shape[0] * episodes.actions.shape[1]
         counters.env_steps += steps
         counters.rounds += 1
         done = counters.env_steps >= self.config.collect.initial_steps
-        if first and done:  # the random data is complete
-            if self.config.goals.prior == "fitted" and not get_method(self.config.method).pixels:
-                state.fit_prior(self.config.seed)
-            if self.config.goals.disturb:
-                state.fit_rest(self.config.seed, self.config.relabel.moved)
         if not done:
             return
+        if first:  # the random data is complete
+            state.begin(self.config)
         counters.credit += steps * self.config.collect.updates_per_step
+        if state.latents is not None:
+            learning = counters.env_steps - self.config.collect.initial_steps
+            state.latents.owe(learning - steps, learning)
+            if not state.latents.ready:
+                return  # the updates wait until there is something to see
         updates, counters.credit = int(counters.credit), counters.credit % 1
         if updates:
-            self._log({**self._learn(updates), **self._judge(episodes)})
+            means = {**self._learn(updates), **rollout_rewards(state.space, episodes)}
+            self._refuse_divergence(means)
+            self._log(means)
+
+    def see(self, latents: Latents) -> None:
+        """Train some of the batches that the VAE owes before the next round."""
+        with self._timed("vae"):
+            terms = latents.advance()
+            if not latents.owed:
+                self.state.refresh(self.config)
+        means = {f"vae/{name}": value for name, value in terms.items()}
+        self._log({"vae/batches": latents.trained, **means})
+
+    def _report(self) -> None:
+        counters, latents = self.state.counters, self.state.latents
+        if latents is not None and latents.owed and not latents.ready:
+            self.reporter.stage("VAE", latents.trained, latents.trained + latents.owed)
+        else:
+            self.reporter.update(counters.env_steps, counters.updates, self.distance)
 
     def _learn(self, updates: int) -> dict[str, float]:
         state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
@@ -176,37 +190,28 @@ class Trainer:
         state.counters.updates += updates
         return {name: float(torch.stack(values).mean()) for name, values in history.items()}
 
-    def _judge(self, episodes: Episode) -> dict[str, float]:
-        """How the exploring policy itself fared, by the agent's own reward (unscaled)."""
-        last = self.state.space.reward(episodes.objects[:, -1], episodes.goal)
-        first = self.state.space.reward(episodes.objects[:, 0], episodes.goal)
-        return {
-            "rollout/first_reward": float(first.mean()),
-            "rollout/last_reward": float(last.mean()),
-        }
-
     def _log(self, means: dict[str, float]) -> None:
         counters = self.state.counters
-        row = {"env_steps": counters.env_steps, "updates": counters.updates, **means}
-        bad = [name for name, value in means.items() if not math.isfinite(value)]
-        if bad or abs(means["critic/q"]) > 1e6:
-            path = save_checkpoint(
-                self.run.path / "diverged", counters.env_steps, *self._snapshot(), keep=1
-            )
-            raise Diverged(
-                f"training diverged at step {counters.env_steps} ({', '.join(bad) or 'critic/q'} "
-                f"is {means[bad[0]] if bad else means['critic/q']}); the state is in {path}. "
-                f"Try a smaller --sac.lr or a larger --sac.batch_size in a new run folder."
-            )
-        self.logger.metrics(row)
-        self.logger.timing({"env_steps": counters.env_steps, **self._seconds})
+        steps = {"env_steps": counters.env_steps}
+        self.logger.metrics({**steps, "updates": counters.updates, **means})
+        self.logger.timing({**steps, **self._seconds})
+
+    def _refuse_divergence(self, means: dict[str, float]) -> None:
+        wrong, step = divergence(means), self.state.counters.env_steps
+        if wrong is None:
+            return
+        path = save_checkpoint(self.run.path / "diverged", step, *self._snapshot(), keep=1)
+        raise Diverged(
+            f"training diverged at step {step} ({wrong}); the state is in {path}. Try a smaller "
+            f"--sac.lr or a larger --sac.batch_size in a new run folder."
+        )
 
     def evaluate(self, episodes: int) -> Evaluation:
         """Evaluate on the fixed episodes, log the row, remember the distance."""
         settings, counters = self.config.evaluation, self.state.counters
         rows = min(episodes, MAX_EVALUATION_ROWS)
         with self._timed("evaluate"):
-            envs = make_envs(self.config.env, rows, self.config.threads)
+            envs = make_envs(self.config.env, rows, self.config.threads, view=self.config.view)
             result = evaluate(
                 envs,
                 self.state.encoder,
@@ -229,10 +234,13 @@ class Trainer:
         """Save everything, atomically."""
         with self._timed("checkpoint"):
             save_checkpoint(self.run.checkpoints, self.state.counters.env_steps, *self._snapshot())
+            self.pictures.prune()
 
     def _snapshot(self):
         tensors, arrays, state = self.state.save()
         extra = {"log": self.logger.position(), "distance": self.distance}
+        if self.state.latents is not None:
+            extra["pictures"] = self.pictures.save(self.state.latents.pictures)
         return tensors, arrays, {**state, **extra, "seconds": self.seconds()}
 
     def seconds(self) -> float:
@@ -248,24 +256,5 @@ class Trainer:
         noise = rng.standard_normal((self.envs.num_envs, ACTIONS), np.float32)
         return self.agent.act(objects, goal, noise)
 
-    def _timed(self, name: str) -> _Timer:
-        return _Timer(self._seconds, name)
-
-
-class _Timer:
-    """Adds the seconds of a `with` block to a table."""
-
-    def __init__(self, table: dict[str, float], name: str) -> None:
-        self.table, self.name = table, name
-
-    def __enter__(self) -> None:
-        self.start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        elapsed = time.perf_counter() - self.start
-        self.table[self.name] = self.table.get(self.name, 0.0) + elapsed
-
-
-def evaluation_space(space: GoalSpace, solved_threshold: float) -> GoalSpace:
-    """Return the goal space with the threshold evaluation uses."""
-    return replace(space, config=replace(space.config, solved_threshold=solved_threshold))
+    def _timed(self, name: str) -> Timer:
+        return Timer(self._seconds, name)

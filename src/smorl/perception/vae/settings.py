@@ -131,7 +131,7 @@ def fast_rig(pucks: int) -> VaeTraining:
     return VaeTraining(batch=64, initial=3_500 if pucks == 1 else 5_500)
 
 
-def fast_skewfit() -> VaeTraining:
+def fast_skewfit(pucks: int) -> VaeTraining:
     """Ours: a shorter start, then the release's late 200 batches, five times rarer."""
     return VaeTraining(batch=64, initial=1_500, phases=(Phase(5_000, 200),))
 
