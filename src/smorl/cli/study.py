@@ -94,7 +94,7 @@ def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, di
 def _table(rows: list[dict[str, Any]]) -> str:
     """Return two lines per run: what is paid for by ID, and what matching would pay for."""
     width = max(len("run"), *(len(row["run"]) for row in rows))
-    titles = [f"{name.replace('_', ' '):>13}" for name in (*_SHARES, *_REWARDS, "true at end")]
+    titles = [f"{name.replace('_', ' '):>14}" for name in (*_SHARES, *_REWARDS, "true at end")]
     lines = [f"{'run':<{width}}  {'trained by':<10}  {'found by':<9}{''.join(titles)}"]
     for row in rows:
         for way in ("id", "matching"):
@@ -110,8 +110,8 @@ def _table(rows: list[dict[str, Any]]) -> str:
 
 def _cell(value: float | None, unit: str = "") -> str:
     if value is None:
-        return f"{'-':>13}"
-    return f"{100 * value:>11.1f} %" if unit else f"{value:>13.3f}"
+        return f"{'-':>14}"
+    return f"{100 * value:>12.1f} %" if unit else f"{value:>14.3f}"
 
 
 def _show_progress(name: str, done: int, total: int) -> None:
