@@ -44,6 +44,7 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
     before = time.monotonic()
     # Imported here so that a typo in the options answers at once.
     from smorl.presets.perception import PERCEPTION_PRESETS
+    from smorl.training.forecast import announce, forecast
     from smorl.training.progress import Progress
     from smorl.training.run_dir import RunDir
     from smorl.training.senses import check_senses
@@ -55,13 +56,17 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
         if run.result is not None:
             sys.stderr.write(f"{out} is finished. `smorl evaluate {out}` evaluates it again.\n")
             return _show(out, run.result)
-        perception = None
+        perception, preset = None, _trained_first(config, out)
+        stages = forecast(config, preset)
+        if stages and not quiet:
+            sys.stderr.write(f"{announce(stages)}\n")
         if get_method(config.method).pixels:
-            perception = _see(config, out, quiet)
+            perception = _see(config, out, preset, quiet, stages)
             if perception is None:
                 sys.stderr.write(f"Stopped and saved. The same command resumes: {command}\n")
                 return 130
-        with Progress(config.collect.total_steps, quiet) as progress:
+        leg = stages[-1] if stages else None
+        with Progress(config.collect.total_steps, quiet, leg=leg) as progress:
             trainer = Trainer(config, run, progress, perception=perception, tensorboard=tensorboard)
             resumed = trainer.resume()
             steps = trainer.state.counters.env_steps
@@ -86,21 +91,28 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
         return _show(out, result)
 
 
-def _see(config: RunConfig, out: Path, quiet: bool) -> Any:
+def _trained_first(config: RunConfig, out: Path) -> Any:
+    """Return the settings of the perception that the run trains first, or None."""
+    from smorl.presets.perception import PERCEPTION_PRESETS
+    from smorl.training.senses import PERCEPTION
+
+    known = PERCEPTION_PRESETS.get(config.perception or "")
+    if known is None or (out / PERCEPTION).exists():
+        return None
+    shared = {name: getattr(config, name) for name in ("seed", "threads", "checkpoint_minutes")}
+    return replace(known.build(), **shared)
+
+
+def _see(config: RunConfig, out: Path, preset: Any, quiet: bool, stages: list) -> Any:
     """Return the run's perception, trained first if need be; None if the user stopped that."""
     from smorl.cli.perception_train import WORDS, climb
-    from smorl.presets.perception import PERCEPTION_PRESETS
     from smorl.training.perception_settings import total_frames
     from smorl.training.progress import Progress
     from smorl.training.senses import obtain_perception
 
-    known = PERCEPTION_PRESETS.get(config.perception or "")
-    preset = None
-    if known is not None:
-        shared = {name: getattr(config, name) for name in ("seed", "threads", "checkpoint_minutes")}
-        preset = replace(known.build(), **shared)
     frames = 1 if preset is None else total_frames(preset.optimise)
-    with Progress(frames, quiet, words=WORDS) as progress:
+    leg = stages[0] if preset is not None else None
+    with Progress(frames, quiet, words=WORDS, leg=leg) as progress:
         return obtain_perception(
             config, out, preset, lambda trainer: climb(trainer, progress), progress
         )

@@ -24,12 +24,28 @@ class Words:
     value: str = "distance {:.3f} m"
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A part of a run, in expected seconds: its own, those of the stages before and after it."""
+
+    name: str
+    own: float
+    before: float = 0.0
+    after: float = 0.0
+
+    @property
+    def whole(self) -> float:
+        """All stages together."""
+        return self.before + self.own + self.after
+
+
 class Progress:
     """Shows how far a run is; use as a context manager.
 
     On a terminal: a bar with env steps/s, updates/s, the current distance (metres) and ETA.
     Elsewhere: one plain line every `every` seconds and one at the end. Nothing when `quiet`.
-    `words` names other things to count.
+    `words` names other things to count. Where the run has several stages, `leg` is the one shown:
+    bar and percentage are then those of the whole run, and so is a second ETA.
     """
 
     def __init__(
@@ -40,7 +56,9 @@ class Progress:
         every: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
         words: Words | None = None,
+        leg: Stage | None = None,
     ) -> None:
+        self._leg = leg if leg is not None and leg.whole > leg.own else None
         self._words = self._shown = words or Words()
         self._of = total  # what is shown is so much of this
         self._total, self._quiet, self._every, self._clock = total, quiet, every, clock
@@ -59,7 +77,8 @@ class Progress:
                 console=console,
                 refresh_per_second=4,
             )
-            self._task = self._bar.add_task("", total=total, line="starting")
+            self._task = self._bar.add_task("", total=1.0, line="starting")
+            self._bar.update(self._task, completed=self._share(0, total))
 
     def update(self, env_steps: int, updates: int, distance: float | None = None) -> None:
         """Report what was done so far, including before a resume."""
@@ -82,7 +101,8 @@ class Progress:
         self._distance = self._distance if distance is None else distance
         self._line = self.describe()
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, line=self._line)
+            share = self._share(done, total)
+            self._bar.update(self._task, completed=share, total=1.0, line=self._line)
         elif now - self._last_line >= self._every:
             self._write()
 
@@ -92,7 +112,9 @@ class Progress:
         words = self._shown
         parts = [f"{words.step} {step}/{self._of}"]
         if self._bar is None:
-            parts[0] += f" ({100 * step / max(1, self._of):.0f} %)"
+            parts[0] += f" ({100 * self._share(step, self._of):.0f} %)"
+        if self._leg is not None:
+            parts[0] = f"{self._leg.name}: {parts[0]}"
         if now > start and step > first:
             speed = (step - first) / (now - start)
             parts += [
@@ -103,8 +125,19 @@ class Progress:
         if self._distance is not None:
             parts += [words.value.format(self._distance)]
         if now > start and step > first:
-            parts += [f"ETA {duration((self._of - step) * (now - start) / (step - first))}"]
+            rest = (self._of - step) * (now - start) / (step - first)
+            parts += [f"ETA {duration(rest)}"]
+            if self._leg is not None and self._leg.after and step < self._of:
+                # Other stages are expected to be as much slower or faster as this one is.
+                pace = rest / (self._leg.own * (1 - step / self._of))
+                parts += [f"of all stages {duration(rest + pace * self._leg.after)}"]
         return ", ".join(parts)
+
+    def _share(self, done: int, total: int) -> float:
+        """Return how much of the run is done, by expected time where there are other stages."""
+        share = done / max(1, total)
+        leg = self._leg
+        return share if leg is None else (leg.before + leg.own * min(1.0, share)) / leg.whole
 
     def note(self, text: str) -> None:
         """Write a line of its own, above the bar if there is one."""
