@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -42,6 +43,7 @@ class NetworkConfig:
     normalise_positions: bool = False  # shift and scale positions to about [-1, 1]
     relative: bool = False  # give every object its offsets to the goal and to the goal's object
     matched: bool = False  # hand the matched object to the network beside the attention
+    body: bool = False  # hand the agent's own body to the network beside the attention
     critic_norm: bool = False
     policy_norm: bool = False
 
@@ -78,7 +80,10 @@ class Inputs:
             self.scale[self.position] = 1.0 / torch.tensor(spread)
         # Offsets to the goal and to the goal's object, each plain and sharpened.
         self.features = layout.features + (4 * layout.position if config.relative else 0)
-        self.extra = self.features if config.matched else 0
+        self.extra = self.features * (config.matched + config.body)
+        self.matched, self.body = config.matched, config.body
+        # Appearance clusters (C, W) and how often each rests (C,); nothing is known at first.
+        self.centres, self.rest = torch.zeros(1, layout.what), torch.zeros(1)
 
     def __call__(self, objects: Tensor, present: Tensor, goal: Tensor) -> Seen:
         if self.normalise:
@@ -90,8 +95,22 @@ class Inputs:
         index = self._match(objects, present, goal)
         if self.relative:
             objects, goal = self._offsets(objects, present, goal, index)
-        matched = objects[torch.arange(len(objects)), index] if self.extra else objects[:, 0, :0]
+        rows = torch.arange(len(objects))
+        parts = [objects[rows, index]] if self.matched else []
+        if self.body:
+            parts.append(objects[rows, self._own(objects, present)])
+        matched = torch.cat(parts, -1) if parts else objects[:, 0, :0]
         return Seen(objects, present, goal, matched)
+
+    def know_rest(self, centres: np.ndarray, rest: np.ndarray) -> None:
+        """Learn how often appearances rest under random actions; see `smorl.goals.disturbance`."""
+        self.centres, self.rest = torch.as_tensor(centres), torch.as_tensor(rest)
+
+    def _own(self, objects: Tensor, present: Tensor) -> Tensor:
+        """Slot (B,) of the agent's own body: the present object that rests least."""
+        what = objects[..., self.what]
+        cluster = torch.cdist(what, self.centres.expand(len(what), -1, -1)).argmin(-1)
+        return self.rest[cluster].masked_fill(~present, math.inf).argmin(1)
 
     def _match(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         """Slot (B,) of the present object that looks most like the goal's."""

@@ -14,6 +14,8 @@ from smorl.training.settings import RunConfig
 
 # Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
 TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 120_000, 4: 120_000, 5: 140_000, 6: 160_000}
+# From pixels; limited by the time on two cores.
+VISUAL_STEPS = {1: 60_000, 2: 90_000, 3: 120_000}
 
 
 def smorl(task: str, n: int) -> RunConfig:
@@ -52,7 +54,9 @@ def visual(task: str, n: int) -> RunConfig:
     """SMORL from pixels: the learner of `smorl(task, n)` on tracked objects.
 
     Positions are image coordinates: a metre on the table is about four of them sideways and
-    about three in depth, so thresholds and the reward's scale change by that much.
+    about three in depth, so thresholds and the reward's scale change by that much. Appearances
+    are normalised so that two detections differ by about the square root of 2, as one-hot codes
+    do; touched by the arm a puck looks different by up to 1.
     """
     base = smorl(task, n)
     return replace(
@@ -60,10 +64,16 @@ def visual(task: str, n: int) -> RunConfig:
         method="smorl",
         env=base.env.replace("smorl/", "smorl/Visual"),
         perception=f"scalor-{n}",
-        goals=replace(base.goals, match_threshold=None, no_match_reward=-1.5, prior="fitted"),
+        collect=replace(
+            base.collect, total_steps=VISUAL_STEPS[n], updates_per_step=0.5, replay_steps=200_000
+        ),
+        goals=replace(
+            base.goals, match_threshold=1.2, no_match_reward=-0.8, prior="fitted", practise=6.0
+        ),
         relabel=replace(base.relabel, moved=0.04),
-        sac=replace(base.sac, reward_scale=1.5),
-        evaluation=replace(base.evaluation, solved_threshold=0.1),
+        networks=replace(base.networks, body=True),
+        sac=replace(base.sac, reward_scale=1.5, batch_size=256),
+        evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )
 
 

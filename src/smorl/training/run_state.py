@@ -117,7 +117,7 @@ class RunState:
         """The random data is complete: fit to it what the method needs before it learns."""
         if config.goals.prior == "fitted" and not get_method(config.method).pixels:
             self.fit_prior(config.seed)
-        if config.goals.disturb:
+        if config.goals.disturb or config.goals.practise or config.networks.body:
             self.fit_rest(config.seed, config.relabel.moved)
         if self.latents is not None:
             self.latents.start()
@@ -150,6 +150,7 @@ class RunState:
             centres, _ = cluster_appearances(what, clusters, seed)
         rest = Restfulness.fit(centres, objects, still, self.space.threshold)
         self.space = replace(self.space, rest=rest)
+        self.sac.inputs.know_rest(rest.centres, rest.rest)
 
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
         """Return tensors, arrays and JSON for `save_checkpoint`."""
@@ -200,6 +201,8 @@ class RunState:
         self.space = replace(
             self.space, prior=from_arrays(prior), rest=Restfulness(**rest) if rest else None
         )
+        if self.space.rest is not None:
+            self.sac.inputs.know_rest(self.space.rest.centres, self.space.rest.rest)
 
 
 def count_items(envs: gym.vector.VectorEnv, pixels: bool = False) -> int:

@@ -31,12 +31,12 @@ class TrackerConfig:
     """How a trained model is used. The model's own thresholds of birth and death apply."""
 
     first_passes: int = 5  # Paper: the first frame and goal images are processed 5 times.
-    memory: int = 10  # frames a hidden object keeps its last place; 0: none
+    memory: int = 40  # frames a hidden object keeps its last place; 0: none
     same: float = 0.5  # what distance (normalised) below which a new object is a remembered one
     # Objects that look the same are one object seen twice; the larger view counts. Matching by
     # appearance (Eq. 7) assumes as much. Switch it off where objects are alike.
     unique: bool = True
-    smooth: float = 0.5  # share of the former appearance kept each frame, per tracked object
+    smooth: float = 0.8  # share of the former appearance kept each frame, per tracked object
 
     def __post_init__(self) -> None:
         if self.first_passes < 1 or self.memory < 0 or self.same < 0:
