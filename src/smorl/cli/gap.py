@@ -14,29 +14,35 @@ def main(argv: list[str]) -> int:
         if getattr(args, name) < 1:
             raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
     # Imported here so that `--help` answers at once.
+    import torch
+
+    from smorl.cli.films import evaluation_parts
     from smorl.evaluation.gap import measure_gap
     from smorl.methods import get_method
     from smorl.training.loading import load_run
-    from smorl.training.trainer import evaluation_space
+    from smorl.training.trainer import MAX_EVALUATION_ROWS
 
+    torch.set_num_threads(args.threads)
     run = load_run(args.run)
-    if not get_method(run.config.method).pixels:
+    if not (get_method(run.config.method).pixels and run.encoder.layout.what):
         raise InvalidInput(
-            f"{args.run} is a {run.config.method} run and has no perception to swap; give a run "
-            f"of a visual preset, e.g. runs/visual-rearrange-1-seed0."
+            f"{args.run} is a {run.config.method} run and sees no objects in pictures, so there "
+            f"is no part to swap; give a run of a visual preset, e.g. "
+            f"runs/visual-rearrange-1-seed0."
         )
-    settings = run.config.evaluation
+    envs = run.envs(min(args.episodes, MAX_EVALUATION_ROWS), args.threads)
+    parts = evaluation_parts(run, envs, args.seed)
     table = measure_gap(
-        run.env,
+        envs,
         run.encoder,
         run.agent,
-        evaluation_space(run.space, settings.solved_threshold),
-        settings.subgoals,
+        parts["space"],
+        parts["config"],
         episodes=args.episodes,
-        seed=settings.seed if args.seed is None else args.seed,
-        threads=args.threads,
+        seed=parts["seed"],
         progress=_tell,
     )
+    envs.close()
     if args.json:
         sys.stdout.write(json.dumps({"run": str(args.run), "env": run.env, "rows": table}) + "\n")
     else:
