@@ -75,7 +75,7 @@ class SkewConfig:
 
 
 RELEASE_SKEW = SkewConfig(estimator="bound", variance=math.e)
-FAST_SKEW = SkewConfig(after=0, pictures=2_000, spread=0.1)
+FAST_SKEW = SkewConfig(samples=5, after=0, pictures=4_000, spread=0.2)
 
 
 def skew_at(config: SkewConfig | None, steps: int) -> SkewConfig | None:

@@ -14,7 +14,7 @@ import torch
 
 from smorl.config import JSON
 from smorl.goals.priors import EmpiricalPrior
-from smorl.goals.skew import candidates, skew_at, skewed_weights
+from smorl.goals.skew import candidates, effective_count, skew_at, skewed_weights
 from smorl.goals.spaces import GoalSpace
 from smorl.perception.vae.encoder import VaeEncoder
 from smorl.perception.vae.fit import make_optimizer, train_vae
@@ -103,7 +103,10 @@ class Latents:
         self.draw = _nothing()
 
     def advance(self) -> dict[str, float]:
-        """Train some of the batches owed; return the means of the loss and its terms."""
+        """Train some of the batches owed; return the means of the loss and its terms.
+
+        With weights, also the share of pictures that are effectively drawn.
+        """
         assert self.pictures is not None, "a frozen VAE owes nothing"
         batches = min(self.owed, CHUNK)
         images, weights = self.pictures.flat(), None
@@ -121,6 +124,9 @@ class Latents:
         )
         self.owed -= batches
         self.trained += batches
+        if weights is not None:
+            # Near 0 the skew leaves a handful of pictures, at 1 it prefers none.
+            terms["effective"] = effective_count(weights) / len(weights)
         return terms
 
     def refresh(self, replay: Replay, space: GoalSpace, steps: int) -> GoalSpace:

@@ -206,7 +206,7 @@ def test_phases_add_up_however_rounds_are_cut():
 def test_settings_are_checked_and_survive_json():
     for config in (paper_vae(1), fast_vae(2), paper_rig(2), fast_rig(1), paper_skewfit()):
         assert from_json(type(config), to_json(config)) == config
-    assert from_json(VaeTraining, to_json(fast_skewfit())) == fast_skewfit()
+    assert from_json(VaeTraining, to_json(fast_skewfit(2))) == fast_skewfit(2)
     assert (paper_vae(1).latent, paper_vae(2).latent) == (4, 16)
     assert paper_rig(2) == VaeTraining(initial=40_000)
     with pytest.raises(InvalidInput, match="image_size = 50"):
