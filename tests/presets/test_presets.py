@@ -118,6 +118,28 @@ def test_latent_methods_have_the_budget_of_smorl(task, n):
         assert (training.initial + due) * training.batch <= 400_000, "about four minutes"
 
 
+@pytest.mark.parametrize(
+    ("name", "lr", "discount", "no_match", "embedding", "queries", "steps"),
+    [
+        ("push-1", 1e-3, 0.925, -0.75, 48, 0, 45),
+        ("push-2", 7e-4, 0.95, -1.0, 32, 3, 75),
+        ("rearrange-1", 1e-3, 0.95, -0.75, 48, 0, 60),
+        ("rearrange-2", 5e-4, 0.925, -1.5, 32, 3, 100),
+    ],
+)
+def test_the_visual_table_of_the_paper(name, lr, discount, no_match, embedding, queries, steps):
+    config = get_preset(f"paper-visual-{name}").build()
+    assert config.perception == f"paper-scalor-{name[-1]}"
+    assert (config.sac.lr, config.sac.discount, config.sac.target_rate) == (lr, discount, 0.05)
+    assert config.goals.no_match_reward == no_match
+    assert (config.networks.torso.embedding, config.networks.torso.queries) == (embedding, queries)
+    assert config.evaluation.subgoals.steps == steps
+    assert config.collect.initial_steps == 10_000
+    assert config.collect.replay_steps == 100_000
+    relabel = config.relabel
+    assert (relabel.rollout, relabel.future, relabel.imagined) == (0.1, 0.4, 0.5)
+
+
 @pytest.mark.parametrize("task", ["push", "rearrange"])
 def test_the_release_of_the_latent_methods(task):
     for n, latent, batches, lr in ((1, 4, 20_000, 7e-4), (2, 16, 40_000, 1e-3)):

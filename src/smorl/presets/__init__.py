@@ -76,6 +76,13 @@ def _all() -> dict[str, Preset]:
             found[f"passive-{task}-{n}"] = Preset(
                 f"do nothing, {_task(task, n)}: the dotted line", partial(fast.passive, task, n)
             )
+    for task, numbers in {"rearrange": range(1, 4), "push": range(1, 3)}.items():
+        for n in numbers:
+            found[f"paper-visual-{task}-{n}"] = Preset(
+                f"SMORL from pixels, {_task(task, n)}, the paper's settings (days)",
+                partial(paper.visual, task, n),
+                paper.VISUAL_PROVENANCE,
+            )
     for task in ("rearrange", "push"):
         for n in (1, 2):
             released = f"{_task(task, n)}, the release's settings (days)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from smorl.agents.networks import NetworkConfig, TorsoConfig
 from smorl.agents.sac import SacConfig
 from smorl.evaluation.subgoals import SubgoalConfig
@@ -44,6 +46,48 @@ SAC_PROVENANCE = {
 }
 
 
+@dataclass(frozen=True)
+class Visual:
+    """A column of the paper's table of environment-specific settings."""
+
+    lr: float
+    discount: float
+    no_match_reward: float
+    policy: tuple[int, ...]
+    critic: tuple[int, ...]
+
+
+VISUAL = {
+    ("push", 1): Visual(1e-3, 0.925, -0.75, (128,) * 2, (256,) * 3),
+    ("push", 2): Visual(7e-4, 0.95, -1.0, (128,) * 3, (128,) * 3),
+    ("rearrange", 1): Visual(1e-3, 0.95, -0.75, (64,) * 2, (128,) * 3),
+    ("rearrange", 2): Visual(5e-4, 0.925, -1.5, (128,) * 3, (128,) * 3),
+}
+VISUAL_PROVENANCE = {
+    "perception": "paper, SCALOR trained on random data first; what 8 (one puck), 4 (two)",
+    "collect.total_steps": "release, 20 epochs x 30,000 steps (30 for rearrange 2) after the first",
+    "collect.initial_steps": "paper, 10,000 random samples",
+    "collect.num_envs": "release collects 200 steps at a time: 10 paths of 20",
+    "collect.horizon": "paper, training path length: 15 push, 20 rearrange",
+    "collect.replay_steps": "paper, 100,000",
+    "collect.updates_per_step": "paper, 1 training batch per time step",
+    "goals.match_threshold": "paper 1.2 and 1.3, on appearances scaled otherwise; from data here",
+    "goals.no_match_reward": "paper, 0.75 (one puck), 1.0 (push 2), 1.5 (rearrange 2)",
+    "goals.prior": "paper, fitted p(where given what)",
+    "relabel": "paper, rollout/future/imagined 0.1/0.4/0.5",
+    "sac.batch_size": "paper, 2048",
+    "sac.lr": "paper, by environment",
+    "sac.discount": "paper, by environment",
+    "sac.target_rate": "paper, 0.05",
+    "networks.torso": "paper, embedding 48 and 3/0 heads (one puck), 32 and 1/1 with 3 queries",
+    "networks.policy_hidden": "paper, by environment",
+    "networks.critic_hidden": "paper, by environment",
+    "evaluation.solved_threshold": "release, 0.2 image coordinates",
+    "evaluation.subgoals.attempts": "paper, evaluation path length 45, 75, 60, 100",
+    "evaluation.every": "release, every epoch of 30,000 steps",
+}
+
+
 def attempts(n: int) -> int:
     """Paper: attempts at evaluation; the arm is an item too."""
     return 2 * (n + 1) - 1
@@ -73,6 +117,30 @@ def smorl(task: str, n: int) -> RunConfig:
         networks=NetworkConfig(torso=TorsoConfig(embedding=24 if n <= 2 else 48, heads=3)),
         sac=SacConfig(),
         evaluation=EvaluationConfig(subgoals=SubgoalConfig(length, attempts(n))),
+    )
+
+
+def visual(task: str, n: int) -> RunConfig:
+    """SMORL from pixels (Sec. 5.2): the paper's tables; beyond two pucks the settings of two."""
+    table, length = VISUAL[task, min(n, 2)], SUBTASK_STEPS[task]
+    torso = TorsoConfig(embedding=48, heads=3)
+    if n > 1:
+        torso = TorsoConfig(embedding=32, heads=1, free_heads=1, queries=3)
+    return RunConfig(
+        method="smorl",
+        env=env_id(task, n).replace("smorl/", "smorl/Visual"),
+        perception=f"paper-scalor-{min(n, 2)}",
+        collect=CollectConfig(
+            total_steps=910_000 if (task, n) == ("rearrange", 2) else 610_000, horizon=length
+        ),
+        goals=GoalConfig(
+            match_threshold=None, no_match_reward=table.no_match_reward, prior="fitted"
+        ),
+        networks=NetworkConfig(torso=torso, policy_hidden=table.policy, critic_hidden=table.critic),
+        sac=SacConfig(lr=table.lr, discount=table.discount),
+        evaluation=EvaluationConfig(
+            solved_threshold=0.2, subgoals=SubgoalConfig(length, attempts(n))
+        ),
     )
 
 
