@@ -157,6 +157,7 @@ def test_evaluate_films_what_the_agent_sees(seeing, whole, tmp_path):
         (["--perception", "scaler-1"], "Did you mean 'scalor-1'"),
         (["--perception", "nowhere/run"], "neither a preset nor a run"),
         (["--perception", "shipped:nothing"], "come with the package"),
+        (["--perception", "shipped"], "debug-scalor"),
         (["--perception", "null"], "needs a perception"),
         (["--env", "smorl/Rearrange1-v0"], "this method needs images"),
         (["--env", "smorl/VisualRearange1-v0"], "Did you mean 'smorl/VisualRearrange1-v0'"),

@@ -33,6 +33,8 @@ def main(argv: list[str]) -> int:
     args, rest = parser.parse_known_args(argv)
     short = {} if args.reward is None else {"goals.reward": args.reward}
     given = {"seed": str(args.seed), **short, **overrides(rest, _EXAMPLE)}
+    if given.get("perception") == "shipped":  # the one that comes with the package
+        given["perception"] = f"shipped:{preset.build().perception}"
     config = override(preset.build(), given)
     # Runs that differ in the reward are there to be compared, so they do not share a folder.
     name = args.preset + ("-tracking" if config.goals.reward == "tracking" else "")
@@ -134,7 +136,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Train an agent. The run folder holds config, metrics (JSONL), evaluations "
         "(CSV) and checkpoints; running the same command again resumes it exactly. Ctrl-C saves.",
         epilog="Any field of the preset can be changed: --sac.lr 1e-3 --collect.total_steps 20000. "
-        "`smorl train PRESET --help` lists the fields.",
+        "`smorl train PRESET --help` lists the fields. Visual presets train their perception first; "
+        "--perception shipped takes the one that comes with the package, --perception RUN that of "
+        "another run.",
         add_help=False,
         allow_abbrev=False,
     )
