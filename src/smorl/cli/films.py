@@ -107,7 +107,7 @@ def _filming(
 
     def observe(state: dict[str, Any]) -> None:
         distance = 100 * float(world.info()["object_distance"][0])
-        text = f"{name}, step {len(reel.frames)}: {distance:.1f} cm    {_aim(state, objects)}"
+        text = f"{name}, step {len(reel.frames)}: {distance:.1f} cm off.    {_aim(state, objects)}"
         sight = Sight.of(state, agent=run.agent) if objects else None
         reel.frames.append(camera.frame(text, sight))
         if advance is not None and len(reel.frames) > 1:
@@ -133,11 +133,11 @@ def _aim(state: dict[str, Any], objects: bool) -> str:
     if not present.any():
         return "nothing found in the goal image"
     solved = int((state["solved"][0] & present).sum())
-    if objects:
-        lost = "" if state["matched"][0, goal] >= 0 else " (matches nothing)"
-        name = f"object {goal + 1}{lost}"
+    if objects:  # by the number of its box, which is that of the object taken for it
+        slot = int(state["matched"][0, goal])
+        name = f"object {slot + 1}" if slot >= 0 else "matches nothing"
     elif len(present) == 1:
         name = "all at once"
     else:
         name = "arm" if goal == 0 else f"puck {goal}"
-    return f"goal: {name}  solved: {solved} of {int(present.sum())}"
+    return f"sub-goal: {name},  held for solved: {solved} of {int(present.sum())}"
