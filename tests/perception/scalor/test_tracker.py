@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from smorl.errors import InvalidInput
-from smorl.perception.scalor.model import Frame
+from smorl.perception.scalor import online
 from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig, extent_of, nearness
 from tests.perception.scalor.small import SMALL, centred, make_model
 from tests.perception.scalor.test_memory import BLUE, RED, slots_of
@@ -137,13 +137,13 @@ def test_goals_have_no_history_and_leave_none():
 @pytest.mark.parametrize("passes", [1, 5])
 def test_first_frames_are_processed_several_times_later_ones_once(passes, monkeypatch):
     tracker, (images, actions) = make_tracker(first_passes=passes), videos(1)
-    calls, step = [], tracker.model.step
+    calls = []
 
-    def counted(state, image, action, *arguments, **options):
-        calls.append((bool(action.any()), options["first"]))
-        return step(state, image, action, *arguments, **options)
+    def counted(model, state, encoded, action, *, first):
+        calls.append((bool(action.any()), first))
+        return online.track(model, state, encoded, action, first=first)
 
-    monkeypatch.setattr(tracker.model, "step", counted)
+    monkeypatch.setattr("smorl.perception.scalor.tracker.track", counted)
     carry, _ = track(tracker, images[:1], actions[:1])
     assert calls == [(True, True)] + [(False, False)] * (passes - 1)
     calls.clear()
@@ -185,26 +185,26 @@ def test_appearance_is_normalised():
     assert not normal[0].what[~shown].any()
 
 
-def scripted(tracker, monkeypatch, frames):
-    """Let the model see given objects, one entry per frame: (slots, ids just found, alpha)."""
+def scripted(monkeypatch, frames):
+    """Let every tracker see given objects, one entry per frame: (slots, ids just found, alpha)."""
     script = iter(frames)
 
-    def step(state, image, action, sampler, annealed, *, first):
+    def step(model, state, encoded, action, *, first):
         slots, new, alpha = next(script)
         found = torch.isin(slots.ids, torch.tensor(new or [-2])) & slots.alive
         after = replace(state, slots=slots, new=found, started=torch.ones_like(state.started))
         picture = torch.zeros(1, 3, SIZE, SIZE)
         cover = torch.full((1, 1, SIZE, SIZE), alpha)
-        return after, Frame(picture, picture, picture, cover, {})
+        parts = (slots.what, slots.where, slots.depth, slots.presence)
+        return after, online.Sketch(*parts, picture, cover)
 
-    monkeypatch.setattr(tracker.model, "step", step)
+    monkeypatch.setattr("smorl.perception.scalor.tracker.track", step)
 
 
 def test_a_hidden_object_is_reported_with_its_age_until_it_is_seen_again(monkeypatch):
     tracker = make_tracker(first_passes=1, memory=4)
     red, blue = (0, RED, 0.4, -0.2), (1, BLUE, -0.5, 0.5)
     scripted(
-        tracker,
         monkeypatch,
         [
             (slots_of(red, blue), [0, 1], 1.0),
@@ -235,7 +235,7 @@ def test_appearance_is_smoothed_per_object(monkeypatch):
     tracker = make_tracker(first_passes=1, smooth=0.75)
     red, blue = (0, RED, 0.4, -0.2), (1, BLUE, -0.5, 0.5)
     frames = [(slots_of(red, blue), [0, 1], 1.0), (slots_of((1, RED, -0.5, 0.5)), [], 0.0)]
-    scripted(tracker, monkeypatch, frames)
+    scripted(monkeypatch, frames)
     images, actions = np.zeros((2, 1, SIZE, SIZE, 3), np.uint8), np.zeros((2, 1, 2), np.float32)
     _, found = track(tracker, images, actions)
     np.testing.assert_allclose(found[0].what[0, :2], [RED, BLUE])
@@ -248,7 +248,7 @@ def test_an_object_seen_twice_is_reported_once(monkeypatch):
     counts = {}
     for unique in (False, True):
         tracker = make_tracker(first_passes=1, unique=unique)
-        scripted(tracker, monkeypatch, [(twice, [0, 1, 2], 1.0)])
+        scripted(monkeypatch, [(twice, [0, 1, 2], 1.0)])
         carry, found = track(tracker, images, actions)
         counts[unique] = int(found[0].present.sum())
         assert ((carry.ids >= 0) == found[0].present).all()
@@ -259,7 +259,6 @@ def test_an_object_seen_twice_is_reported_once(monkeypatch):
 def test_memory_can_be_switched_off(monkeypatch):
     tracker = make_tracker(first_passes=1, memory=0)
     scripted(
-        tracker,
         monkeypatch,
         [(slots_of((0, RED, 0.4, -0.2)), [0], 1.0), (slots_of(), [], 1.0)],
     )

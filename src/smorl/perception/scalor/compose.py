@@ -27,17 +27,28 @@ class Layers:
 
 
 def layers(
-    colours: Tensor, masks: Tensor, presence: Tensor, depth: Tensor, where: Tensor, size: int
+    colours: Tensor | None,
+    masks: Tensor,
+    presence: Tensor,
+    depth: Tensor,
+    where: Tensor,
+    size: int,
 ) -> Layers:
     """Paste objects: colours (B, N, G, 3, G), masks (B, N, G, 1, G), presence and depth (B, N, 1).
 
     An object's importance where objects overlap is mask * presence * sigmoid(-depth): nearer
     (smaller depth) wins. The sum over objects is folded into the pasting.
     """
+    assert colours is not None, "objects without colours cannot be drawn"
     seen = masks * presence[..., None, None]
     weight = seen * torch.sigmoid(-depth)[..., None, None]
     pasted = paste_sum(torch.cat([weight * colours, weight, seen], -2), where, size)
     return Layers(pasted[:, :3], pasted[:, 3:4], pasted[:, 4:])
+
+
+def coverage(masks: Tensor, presence: Tensor, where: Tensor, size: int) -> Tensor:
+    """Return the `alpha` of `layers` alone, (B, 1, S, S)."""
+    return paste_sum(masks * presence[..., None, None], where, size)
 
 
 def blend(objects: Layers, background: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -28,7 +28,7 @@ class Proposals:
     depth: Tensor
     presence: Tensor
     accepted: Tensor
-    colours: Tensor
+    colours: Tensor | None
     masks: Tensor
     kl: dict[str, Tensor]
 
@@ -61,10 +61,12 @@ class Discovery(nn.Module):
         free: Tensor,
         sampler: Sampler,
         schedule: Schedule,
+        paint: bool = True,
     ) -> Proposals:
         """Propose objects in picture (B, 3, S, S); at most `free` (B,) of them are accepted.
 
-        `explained` (B, 1, S, S) is the alpha of tracked objects, None on a first frame.
+        `explained` (B, 1, S, S) is the alpha of tracked objects, None on a first frame. Colours
+        are found only if asked to `paint`.
         """
         config, (encoder, decoder) = self.config, self.glimpses
         count = config.cells**2 if explained is None else config.proposals
@@ -84,7 +86,7 @@ class Discovery(nn.Module):
         where = self.place(sampler.normal(place.mean, place.std), pick(centres))
         look = Normal.of(encoder(crop(image, where, config.glimpse)))
         what = sampler.normal(look.mean, look.std)
-        colours, masks = decoder(what)
+        colours, masks = decoder(what) if paint else (None, decoder.masks(what))
         far = Normal.of(kept[..., 9:])
         depth = sampler.normal(far.mean, far.std)
         accepted, rejected = self._judge(masks, where, presence, explained, free)

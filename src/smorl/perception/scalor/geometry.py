@@ -21,7 +21,9 @@ def _hats(coordinates: Tensor, count: int) -> Tensor:
     """Weights (..., count) that read a row of `count` samples at image coordinates (...)."""
     index = (coordinates + 1) * (count / 2) - 0.5
     offset = index.unsqueeze(-1) - torch.arange(count, dtype=index.dtype)
-    return (1 - offset.abs()).clamp_min(0)
+    if torch.is_grad_enabled():
+        return (1 - offset.abs()).clamp_min(0)
+    return offset.abs_().neg_().add_(1).clamp_min_(0)  # the same, without copies
 
 
 def _crop_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tensor]:
@@ -41,16 +43,24 @@ def _paste_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tens
 
 
 def crop(pictures: Tensor, where: Tensor, glimpse: int) -> Tensor:
-    """Cut boxes where (B, N, 4) out of pictures (B, C, S, S): (B, N, G, C, G)."""
+    """Cut boxes where (B, N, 4) out of pictures (B, C, S, S): (B, N, G, C, G).
+
+    Rows are picked first, then columns, so that only the pictures may need a copy: not if they
+    are `by_rows`.
+    """
     batch, channels, size, _ = pictures.shape
     count = where.shape[1]
     across, down = _crop_weights(where, glimpse, size)
-    columns = across.reshape(batch, count * glimpse, size)
-    rows = pictures.reshape(batch, channels * size, size) @ columns.mT  # (B, C S, N G)
-    rows = rows.reshape(batch, channels, size, count, glimpse).permute(0, 3, 2, 1, 4)
-    rows = rows.reshape(batch * count, size, channels * glimpse)
-    cut = down.reshape(batch * count, glimpse, size) @ rows
+    lines = pictures.transpose(1, 2).reshape(batch, size, channels * size)
+    rows = down.reshape(batch, count * glimpse, size) @ lines  # (B, N G, C S)
+    rows = rows.reshape(batch * count, glimpse * channels, size)
+    cut = rows @ across.reshape(batch * count, glimpse, size).mT
     return cut.reshape(batch, count, glimpse, channels, glimpse)
+
+
+def by_rows(pictures: Tensor) -> Tensor:
+    """The same pictures (B, C, S, S), in memory row by row with all channels of a row together."""
+    return pictures.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def paste_sum(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
@@ -72,9 +82,11 @@ def paste_sum(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
 
 def paste_each(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
     """Put glimpses (B, N, G, C, G) at their boxes, each on its own picture: (B, N, C, S, S)."""
-    across, down = _paste_weights(where, glimpses.shape[2], size)
-    wide = torch.einsum("bngck,bnwk->bngcw", glimpses, across)
-    return torch.einsum("bnhg,bngcw->bnchw", down, wide)
+    batch, count, glimpse, channels, _ = glimpses.shape
+    across, down = _paste_weights(where, glimpse, size)
+    wide = glimpses.reshape(batch, count, glimpse * channels, glimpse) @ across.mT
+    wide = wide.reshape(batch, count, glimpse, channels * size)
+    return (down @ wide).reshape(batch, count, size, channels, size).transpose(2, 3)
 
 
 def box(raw: Tensor, size: float, size_range: float, ratio: float, ratio_range: float) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from smorl.perception.scalor.background import LATENTS, Background
 from smorl.perception.scalor.compose import Layers, blend, layers
-from smorl.perception.scalor.discovery import Discovery
+from smorl.perception.scalor.discovery import Discovery, Proposals
 from smorl.perception.scalor.distributions import Normal, Sampler, log_normal
 from smorl.perception.scalor.networks import (
     ConvLstm,
@@ -88,6 +88,11 @@ class Scalor(nn.Module):
             return images
         return torch.cat([images, images - self.background.base], -3)
 
+    def encode(self, image: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the encoders see of pictures (B, 3, S, S), and the image encoding of it."""
+        pictures = self.pictures(image)
+        return pictures, self.image_encoder(pictures)
+
     def step(
         self,
         state: State,
@@ -104,10 +109,7 @@ class Scalor(nn.Module):
         `first` says that no row tracks anything yet. `encoded` is (pictures, image encoding) if
         the caller has computed them for many frames at once.
         """
-        if encoded is None:
-            pictures = self.pictures(image)
-            encoded = pictures, self.image_encoder(pictures)
-        pictures, encoding = encoded
+        pictures, encoding = self.encode(image) if encoded is None else encoded
         encoding, memory = self.lstm(encoding, action, state.memory)
         size = self.config.image_size
         slots, shown, kls = state.slots, None, []
@@ -126,11 +128,23 @@ class Scalor(nn.Module):
         frame, latent, background_memory = self._explain(
             image, encoding, shown, state, sampler, kls, first
         )
+        after = self.after(state, slots, found, memory, latent, background_memory)
+        return after, frame
+
+    def after(
+        self,
+        state: State,
+        slots: Slots,
+        found: Proposals,
+        memory: Tensor,
+        latent: Tensor,
+        background_memory: Tensor,
+    ) -> State:
+        """Return the state after a frame: tracked `slots` and what was `found` become one set."""
         born = Slots.born(self.config, found.what, found.where, found.depth, found.presence)
         slots, new, next_id = merge(slots, born, state.next_id)
         started = torch.ones_like(state.started)
-        after = State(slots, new, next_id, memory, latent, background_memory, started)
-        return after, frame
+        return State(slots, new, next_id, memory, latent, background_memory, started)
 
     def _explain(
         self,

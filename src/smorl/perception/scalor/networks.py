@@ -148,6 +148,19 @@ class GlimpseDecoder(nn.Module):
                 nn.Conv2d(16, 4, 3, padding=1),
             )
 
+    def masks(self, what: Tensor) -> Tensor:
+        """Return the masks alone (..., G, 1, G), without painting what is behind them."""
+        if not self.flat:
+            return self(what)[1]
+        g, last = self.glimpse, self.net[-1]
+        assert isinstance(last, nn.Sequential)
+        end = last[-1]
+        assert isinstance(end, nn.Linear)
+        rows = end.weight.view(g, 4, g, -1)[:, 3].flatten(0, 1)
+        hidden = last[:-1](self.net[:-1](what))
+        out = nn.functional.linear(hidden, rows, end.bias.view(g, 4, g)[:, 3].flatten())
+        return torch.sigmoid(out + self.mask_bias).reshape(*what.shape[:-1], g, 1, g)
+
     def forward(self, what: Tensor) -> tuple[Tensor, Tensor]:
         g, lead = self.glimpse, what.shape[:-1]
         if self.flat:

@@ -96,11 +96,13 @@ class Propagation(nn.Module):
         encoding: Tensor,
         action: Tensor,
         sampler: Sampler,
-    ) -> tuple[Slots, Tensor, Tensor, dict[str, Tensor]]:
+        paint: bool = True,
+    ) -> tuple[Slots, Tensor | None, Tensor, dict[str, Tensor]]:
         """Follow objects into picture `image` (B, 3, S, S).
 
         `pictures` is what attention sees (the image, with its difference to the background in
-        the fast model). Returns slots, their colours and masks, and the KL terms (B,).
+        the fast model). Returns slots, their colours (None unless asked to `paint`) and masks,
+        and the KL terms (B,).
         """
         config = self.config
         seen = self._attention(slots, pictures, encoding)
@@ -125,7 +127,8 @@ class Propagation(nn.Module):
         presence = sampler.presence(logit)
         absence = slots.absence + 1 - presence.detach()
         alive = slots.alive & (absence[..., 0] < config.dies)
-        colours, masks = self.glimpses[1](what)
+        decoder = self.glimpses[1]
+        colours, masks = decoder(what) if paint else (None, decoder.masks(what))
         hidden = self._hidden(masks, where, depth, alive)
         alive = alive & ~hidden
         presence = presence * alive[..., None]

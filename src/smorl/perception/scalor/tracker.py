@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from smorl.errors import InvalidInput
-from smorl.perception.scalor.distributions import Sampler
 from smorl.perception.scalor.memory import Memory, remember
-from smorl.perception.scalor.model import Frame, Scalor, State
+from smorl.perception.scalor.model import Scalor, State
+from smorl.perception.scalor.online import Sketch, encode, paint, track
 from smorl.perception.scalor.slots import Slots
 from smorl.types import ObjectLayout, ObjectSet
 
@@ -57,7 +57,7 @@ class Carry:
     ids: np.ndarray  # (B, N) int64, -1 where empty
     new: np.ndarray  # (B, N) bool: found in the last frame
     look: Tensor  # (B, N, W) appearance over time, as returned but not normalised
-    frame: Frame | None = None
+    frame: Sketch | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,6 @@ class ScalorTracker:
         self.what_mean = torch.as_tensor(np.asarray(mean, np.float32))
         self.what_basis = torch.as_tensor(np.asarray(basis, np.float32))
         self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2)
-        self._annealed = model.schedule(10**9)
-        self._sampler = Sampler(None)
 
     def init(self, batch: int) -> Carry:
         """Return the carry before the first frame of `batch` episodes."""
@@ -130,7 +128,7 @@ class ScalorTracker:
         images, action = self._images(observation), torch.tensor(np.asarray(actions, np.float32))
         started = carry.state.started
         if bool(started.all()):
-            state, frame = self._pass(carry.state, images, action, first=False)
+            state, frame = self._go_on(carry.state, images, action)
         elif not bool(started.any()):
             state, frame = self._begin(carry.state, images, action)
         else:
@@ -162,42 +160,41 @@ class ScalorTracker:
             raise InvalidInput("nothing to draw before the first frame; call step first.")
         from smorl.perception.scalor.geometry import paste_each
 
-        _, masks = self.model.decoder(carry.objects.what)
+        masks = self.model.decoder.masks(carry.objects.what)
         size = self.model.config.image_size
         pasted = paste_each(masks, carry.objects.where, size)[:, :, 0]
         live = torch.as_tensor((carry.age == 0) & (carry.ids >= 0))
         pasted = pasted * live[..., None, None]
-        parts = (carry.frame.picture, carry.frame.foreground, carry.frame.background)
+        parts = (*paint(self.model, carry.frame), carry.frame.background)
         pictures = [p.permute(0, 2, 3, 1).clamp(0, 1).numpy() for p in parts]
         return Drawing(*pictures, masks=pasted.clamp(0, 1).numpy())
 
-    def _pass(
-        self, state: State, images: Tensor, action: Tensor, first: bool
-    ) -> tuple[State, Frame]:
-        return self.model.step(state, images, action, self._sampler, self._annealed, first=first)
+    def _go_on(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
+        return track(self.model, state, encode(self.model, images), action, first=False)
 
-    def _begin(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Frame]:
+    def _begin(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
         """Process a first frame several times, which settles the objects (Paper)."""
-        state, frame = self._pass(state, images, action, first=True)
+        encoded, still = encode(self.model, images), torch.zeros_like(action)
+        state, frame = track(self.model, state, encoded, action, first=True)
         for _ in range(self.config.first_passes - 1):
-            state, frame = self._pass(state, images, torch.zeros_like(action), first=False)
+            state, frame = track(self.model, state, encoded, still, first=False)
         return replace(state, new=state.slots.alive), frame  # to the caller it was one frame
 
-    def _mixed(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Frame]:
+    def _mixed(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
         """Some rows begin, others go on: two calls, so that no row's result depends on others."""
         on = state.started.nonzero()[:, 0]
         off = (~state.started).nonzero()[:, 0]
         order = torch.cat([on, off]).argsort()
-        one = self._pass(_rows(state, on), images[on], action[on], first=False)
+        one = self._go_on(_rows(state, on), images[on], action[on])
         two = self._begin(_rows(state, off), images[off], action[off])
         return _join(one[0], two[0], order), _join(one[1], two[1], order)
 
     def _report(
-        self, carry: Carry, state: State, memory: Memory, frame: Frame
+        self, carry: Carry, state: State, memory: Memory, frame: Sketch
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
         look = self._smooth(carry, objects)
-        masks = self.model.decoder(objects.what)[1]
+        masks = self.model.decoder.masks(objects.what)
         what = (look - self.what_mean) @ self.what_basis
         present = objects.alive
         if self.config.unique:
@@ -220,9 +217,8 @@ class ScalorTracker:
     def _drop_ghosts(self, state: State) -> State:
         """Drop objects that show next to nothing in the picture: an empty box is no object."""
         slots = state.slots
-        pixels = visible_pixels(
-            self.model.decoder(slots.what)[1], slots.where, self.model.config.image_size
-        )
+        masks = self.model.decoder.masks(slots.what)
+        pixels = visible_pixels(masks, slots.where, self.model.config.image_size)
         shown = slots.alive & (pixels >= _LEAST_PIXELS)
         ids = torch.where(shown, slots.ids, -1)
         return replace(state, slots=replace(slots, alive=shown, ids=ids), new=state.new & shown)
@@ -254,7 +250,7 @@ class ScalorTracker:
         return torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2) / 255
 
 
-def unlike_background(images: Tensor, frame: Frame) -> Tensor:
+def unlike_background(images: Tensor, frame: Sketch) -> Tensor:
     """Where (B, 1, S, S) something stands before the background, explained by an object or not.
 
     An object that is half hidden is easily lost, but the table does not show in its place.

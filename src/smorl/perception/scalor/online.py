@@ -1,0 +1,94 @@
+"""One frame of SCALOR as tracking needs it: the objects, without painting and judging a picture.
+
+`track` infers the same state as `Scalor.step` without noise (tested), at about half the cost: no
+ELBO, and masks alone are decoded and pasted. What was seen can still be painted later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from smorl.perception.scalor.compose import blend, coverage, layers
+from smorl.perception.scalor.distributions import Sampler
+from smorl.perception.scalor.geometry import by_rows
+from smorl.perception.scalor.model import Scalor, State
+
+_MEANS = Sampler(None)  # every latent takes its mean
+_TRAINED = 10**9  # an iteration by which everything annealed has settled
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What is kept of a frame: tracked and proposed objects (B, N, .), pictures (B, ., S, S)."""
+
+    what: Tensor
+    where: Tensor
+    depth: Tensor
+    presence: Tensor
+    background: Tensor
+    alpha: Tensor
+
+
+def encode(model: Scalor, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return image (B, 3, S, S), its pictures and its encoding, laid out for `track`."""
+    pictures, encoding = model.encode(image)
+    return by_rows(image), by_rows(pictures), encoding
+
+
+@torch.no_grad()
+def track(
+    model: Scalor,
+    state: State,
+    encoded: tuple[Tensor, Tensor, Tensor],
+    action: Tensor,
+    *,
+    first: bool,
+) -> tuple[State, Sketch]:
+    """Infer the objects of one encoded frame from the state and the action that led there.
+
+    `first` says that no row tracks anything yet.
+    """
+    image, pictures, encoding = encoded
+    encoding, memory = model.lstm(encoding, action, state.memory)
+    size, annealed = model.config.image_size, model.schedule(_TRAINED)
+    slots, alpha, groups = state.slots, None, []
+    if not first:
+        slots, _, masks, _ = model.propagation(
+            slots, image, pictures, encoding, action, _MEANS, paint=False
+        )
+        alpha = coverage(masks, slots.presence, slots.where, size)
+        groups.append(slots)
+    free = model.config.slots - slots.alive.sum(1)
+    found = model.discovery(image, encoding, alpha, free, _MEANS, annealed, paint=False)
+    groups.append(found)
+    more = coverage(found.masks, found.presence, found.where, size)
+    alpha = (more if alpha is None else alpha + more).clamp(0, 1)
+    _, latent = model.background.infer(image, encoding, alpha, _MEANS)
+    background_memory = state.background_memory
+    if not first:
+        _, background_memory = model.background.prior(state.background, background_memory)
+
+    def both(name: str) -> Tensor:
+        return torch.cat([getattr(group, name) for group in groups], 1)
+
+    sketch = Sketch(
+        what=both("what"),
+        where=both("where"),
+        depth=both("depth"),
+        presence=both("presence"),
+        background=model.background.decode(latent),
+        alpha=alpha,
+    )
+    return model.after(state, slots, found, memory, latent, background_memory), sketch
+
+
+@torch.no_grad()
+def paint(model: Scalor, sketch: Sketch) -> tuple[Tensor, Tensor]:
+    """Return picture and foreground (B, 3, S, S) of a sketch, as `Scalor.step` paints them."""
+    colours, masks = model.decoder(sketch.what)
+    size = model.config.image_size
+    shown = layers(colours, masks, sketch.presence, sketch.depth, sketch.where, size)
+    return blend(shown, sketch.background)[:2]
