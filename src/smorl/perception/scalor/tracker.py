@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from smorl.errors import InvalidInput
+from smorl.perception.scalor.geometry import by_rows, paste_each
 from smorl.perception.scalor.memory import Memory, remember
 from smorl.perception.scalor.model import Scalor, State
 from smorl.perception.scalor.online import Sketch, encode, paint, track
@@ -158,8 +159,6 @@ class ScalorTracker:
         """Return the reconstruction of the last frame and a mask per slot."""
         if carry.frame is None:
             raise InvalidInput("nothing to draw before the first frame; call step first.")
-        from smorl.perception.scalor.geometry import paste_each
-
         masks = self.model.decoder.masks(carry.objects.what)
         size = self.model.config.image_size
         pasted = paste_each(masks, carry.objects.where, size)[:, :, 0]
@@ -247,7 +246,8 @@ class ScalorTracker:
                 f"the tracker needs uint8 pictures (batch, {size}, {size}, 3), got "
                 f"{observation.dtype} {observation.shape}; use a Visual environment."
             )
-        return torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2) / 255
+        pictures = torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2)
+        return by_rows(pictures) / 255
 
 
 def unlike_background(images: Tensor, frame: Sketch) -> Tensor:
