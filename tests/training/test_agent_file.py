@@ -96,8 +96,9 @@ def test_another_perception_travels_inside(tmp_path, capsys):
     assert evaluated(capsys, path) == evaluated(capsys, run)
 
 
-def test_an_agent_without_eyes_travels_too(tmp_path, capsys):
-    run = train("debug", tmp_path / "run")
+@pytest.mark.parametrize("preset", ["debug", pytest.param("debug-rig", marks=pytest.mark.slow)])
+def test_agents_without_objects_from_pixels_travel_too(preset, tmp_path, capsys):
+    run = train(preset, tmp_path / "run")
     assert main(["export", str(run), str(tmp_path / "agent.safetensors")]) == 0
     assert evaluated(capsys, tmp_path / "agent.safetensors") == evaluated(capsys, run)
 

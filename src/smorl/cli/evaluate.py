@@ -39,8 +39,9 @@ def main(argv: list[str]) -> int:
     sys.stderr.write("\r" + " " * 40 + "\r")
     summary = {"run": str(args.run), "env": run.env, "env_steps": run.env_steps}
     summary |= {"seed": parts["seed"], **result.summary()}
-    _draw(run, parts, args)
     sys.stdout.write(json.dumps(summary) + "\n" if args.json else aligned(summary))
+    sys.stdout.flush()
+    _draw(run, parts, args)
     return 0
 
 
