@@ -1,0 +1,1 @@
+"""What the learned representations are like (App. A of the paper): numbers first, then figures."""
