@@ -104,10 +104,12 @@ def _filming(
 ) -> Callable[[dict[str, Any]], None]:
     world, objects = envs.unwrapped.world, finds_objects(run)
     camera = Camcorder(world, VISUAL_SIZE if objects else SIZE)
+    gap = "    " if objects else "\n"  # without a table of attention frames are narrow
 
     def observe(state: dict[str, Any]) -> None:
         distance = 100 * float(world.info()["object_distance"][0])
-        text = f"{name}, step {len(reel.frames)}: {distance:.1f} cm off.    {_aim(state, objects)}"
+        text = f"{name}, step {len(reel.frames)}: {distance:.1f} cm off."
+        text += f"{gap}{_aim(state, objects)}"
         sight = Sight.of(state, agent=run.agent) if objects else None
         reel.frames.append(camera.frame(text, sight))
         if advance is not None and len(reel.frames) > 1:

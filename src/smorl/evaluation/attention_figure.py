@@ -31,6 +31,7 @@ def attention_over_time(
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     heads, weights = _weights(sights)
     slots = weights.shape[2]
@@ -49,6 +50,7 @@ def attention_over_time(
         axis.set_ylabel(name, rotation=0, ha="right", va="center")
     for axis in axes[1:]:
         axis.set_xlim(0, len(sights))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         for change in _changes(sights):
             axis.axvline(change, color="black", linewidth=1)
         if axis is not axes[-1]:
@@ -85,7 +87,7 @@ def _thumbnails(axis, views: Sequence[Picture]) -> None:
     axis.set_xticks([size / 2 + i * (size + 4) for i in range(len(chosen))], chosen.tolist())
     axis.set_yticks([])
     axis.tick_params(length=0)
-    axis.set_title("what the agent sees, and below what its policy attends to", fontsize=11)
+    axis.set_title("the table by step, and below what the policy attends to", fontsize=11)
     axis.spines[:].set_visible(False)
 
 
