@@ -84,3 +84,21 @@ def test_rows_whose_physics_diverges_are_left_out():
     assert episodes.actions.shape == (4, 5, 2)
     hand = episodes.objects.position[:, :, 0, 0]
     np.testing.assert_array_equal(hand[2:, 0], hand[:2, -1])
+
+
+def test_pictures_come_in_the_order_of_the_episodes():
+    for diverges in (None, 1):
+        kept = []
+        episodes = collect(
+            Counting(3, diverges),
+            GroundTruthObjects(2),
+            right,
+            SPACE,
+            5,
+            np.random.default_rng(0),
+            goals_per_reset=2,
+            pictures=kept,
+        )
+        (seen,) = kept
+        assert seen.shape == (6 if diverges is None else 4, 6, 4)
+        np.testing.assert_array_equal(seen[..., :2], episodes.objects.position[:, :, 0])
