@@ -35,9 +35,6 @@ from smorl.training.run_state import ACTIONS, RunState, count_items
 from smorl.training.settings import RunConfig
 from smorl.training.timer import Timer
 
-# Others find here what belongs to a run.
-__all__ = ["EVALUATION_COLUMNS", "MAX_EVALUATION_ROWS", "Reporter", "Trainer", "evaluation_space"]
-
 
 class Trainer:
     """A run: its state, its environments, its folder."""
@@ -134,8 +131,7 @@ class Trainer:
         steps = episodes.actions.shape[0] * episodes.actions.shape[1]
         counters.env_steps += steps
         counters.rounds += 1
-        done = counters.env_steps >= self.config.collect.initial_steps
-        if not done:
+        if counters.env_steps < self.config.collect.initial_steps:
             return
         if first:  # the random data is complete
             state.begin(self.config)
@@ -169,18 +165,13 @@ class Trainer:
 
     def _learn(self, updates: int) -> dict[str, float]:
         state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
+        replay, relabel = state.replay, self.config.relabel
         state.sac.set_progress(state.counters.env_steps / self.config.collect.total_steps)
         history: dict[str, list[torch.Tensor]] = {}
         for _ in range(updates):
             with self._timed("relabel"):
-                batch = sample_batch(
-                    state.replay.episodes,
-                    state.replay.size,
-                    size,
-                    state.space,
-                    self.config.relabel,
-                    rng,
-                ).map(torch.from_numpy)
+                batch = sample_batch(replay.episodes, replay.size, size, state.space, relabel, rng)
+                batch = batch.map(torch.from_numpy)
                 noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
             with self._timed("update"):
                 info = state.sac.update(batch, noise)
