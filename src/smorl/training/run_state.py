@@ -14,9 +14,6 @@ from smorl.errors import InvalidInput
 from smorl.goals.disturbance import Restfulness
 from smorl.goals.priors import (
     FittedPrior,
-    NormalPrior,
-    Prior,
-    UniformPrior,
     cluster_appearances,
     from_arrays,
 )
@@ -34,6 +31,7 @@ from smorl.training.checkpoint import (
     optimizer_tensors,
     restore_generator,
 )
+from smorl.training.first_prior import first_prior
 from smorl.training.latent import Latents, model_tensors
 from smorl.training.settings import RunConfig
 
@@ -71,16 +69,9 @@ class RunState:
             vae = BetaVae(config.latent.model, seed=torch_seed(config.seed, "vae"))
             senses = replace(senses, vae=vae)
         encoder, goals = get_method(config.method).encoder(senses), config.goals
-        if config.latent is not None:
-            # Skew-Fit has seen nothing to draw goals from yet.
-            prior = NormalPrior.standard(encoder.layout.position)
-        elif senses.perception is None:
-            prior = uniform_prior(config, encoder)
-        else:
-            # Fitted to the encodings of the data that perception was trained on.
-            prior = from_arrays(senses.perception.prior)
-            if goals.match_threshold is None:
-                goals = replace(goals, match_threshold=senses.perception.threshold)
+        prior = first_prior(config, encoder.layout, senses.perception)
+        if senses.perception is not None and goals.match_threshold is None:
+            goals = replace(goals, match_threshold=senses.perception.threshold)
         low, high = prior.box()
         # A perception that sees everything in one place must not make inputs infinite.
         centre, spread = (low + high) / 2, np.maximum((high - low) / 2, SMALLEST_SPREAD)
@@ -219,13 +210,6 @@ def count_items(envs: gym.vector.VectorEnv, pixels: bool = False) -> int:
             f"environment shows observations of shape {shape}."
         )
     return shape[0] // 2
-
-
-def uniform_prior(config: RunConfig, encoder: Encoder) -> Prior:
-    """Return the uniform prior of one object, repeated where the state is one long vector."""
-    low, high = (np.asarray(b, np.float32) for b in (config.goals.low, config.goals.high))
-    copies = encoder.layout.position // len(low)
-    return UniformPrior(np.tile(low, copies), np.tile(high, copies))
 
 
 def _parameters(sac: Sac) -> list[tuple[str, str, torch.Tensor]]:
