@@ -139,9 +139,9 @@ def test_first_frames_are_processed_several_times_later_ones_once(passes, monkey
     tracker, (images, actions) = make_tracker(first_passes=passes), videos(1)
     calls = []
 
-    def counted(model, state, encoded, action, *, first):
+    def counted(model, state, image, encoded, action, *, first):
         calls.append((bool(action.any()), first))
-        return online.track(model, state, encoded, action, first=first)
+        return online.track(model, state, image, encoded, action, first=first)
 
     monkeypatch.setattr("smorl.perception.scalor.tracker.track", counted)
     carry, _ = track(tracker, images[:1], actions[:1])
@@ -189,7 +189,7 @@ def scripted(monkeypatch, frames):
     """Let every tracker see given objects, one entry per frame: (slots, ids just found, alpha)."""
     script = iter(frames)
 
-    def step(model, state, encoded, action, *, first):
+    def step(model, state, image, encoded, action, *, first):
         slots, new, alpha = next(script)
         found = torch.isin(slots.ids, torch.tensor(new or [-2])) & slots.alive
         after = replace(state, slots=slots, new=found, started=torch.ones_like(state.started))

@@ -1,8 +1,10 @@
-"""Cutting out and pasting in boxes: bilinear sampling as two small matrix products.
+"""Cutting out boxes, and pasting them in by two small matrix products.
 
-Boxes are axis-aligned, so bilinear sampling separates into rows and columns: a crop is
-`Wy @ picture @ Wx.T` with hat-function weights, equal in value and gradient to
-`torch.nn.functional.grid_sample(align_corners=False, padding_mode="zeros")`.
+A crop is bilinear sampling, one `grid_sample` for all boxes of a picture: their points form one
+tall grid, so no picture is repeated. Pasting is the same the other way round, equal in value and
+gradient to `torch.nn.functional.grid_sample(align_corners=False, padding_mode="zeros")`. Boxes are
+axis-aligned, so it separates into rows and columns: `Wy @ glimpse @ Wx.T` with hat-function
+weights, and the sum over objects becomes part of the product.
 
 A box is `where` (..., 4) = (scale x, scale y, x, y) in image coordinates: it covers
 (x, y) +- scale. Glimpses are laid out (batch, objects, row, channel, column), because then the
@@ -11,6 +13,7 @@ products below need no copies.
 
 import torch
 from torch import Tensor
+from torch.nn.functional import grid_sample
 
 
 def _centres(count: int) -> Tensor:
@@ -26,14 +29,6 @@ def _hats(coordinates: Tensor, count: int) -> Tensor:
     return offset.abs_().neg_().add_(1).clamp_min_(0)  # the same, without copies
 
 
-def _crop_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tensor]:
-    """Weights (..., glimpse, size) along x and along y that cut boxes out of a picture."""
-    grid = _centres(glimpse)
-    points = where[..., 2:, None] + where[..., :2, None] * grid  # (..., 2, G)
-    weights = _hats(points, size)
-    return weights[..., 0, :, :], weights[..., 1, :, :]
-
-
 def _paste_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tensor]:
     """Weights (..., size, glimpse) along x and along y that put boxes into a picture."""
     grid = _centres(size)
@@ -43,24 +38,14 @@ def _paste_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tens
 
 
 def crop(pictures: Tensor, where: Tensor, glimpse: int) -> Tensor:
-    """Cut boxes where (B, N, 4) out of pictures (B, C, S, S): (B, N, G, C, G).
-
-    Rows are picked first, then columns, so that only the pictures may need a copy: not if they
-    are `by_rows`.
-    """
-    batch, channels, size, _ = pictures.shape
-    count = where.shape[1]
-    across, down = _crop_weights(where, glimpse, size)
-    lines = pictures.transpose(1, 2).reshape(batch, size, channels * size)
-    rows = down.reshape(batch, count * glimpse, size) @ lines  # (B, N G, C S)
-    rows = rows.reshape(batch * count, glimpse * channels, size)
-    cut = rows @ across.reshape(batch * count, glimpse, size).mT
-    return cut.reshape(batch, count, glimpse, channels, glimpse)
-
-
-def by_rows(pictures: Tensor) -> Tensor:
-    """The same pictures (B, C, S, S), in memory row by row with all channels of a row together."""
-    return pictures.transpose(1, 2).contiguous().transpose(1, 2)
+    """Cut boxes where (B, N, 4) out of pictures (B, C, S, S): (B, N, G, C, G)."""
+    batch, count = where.shape[:2]
+    points = where[..., 2:, None] + where[..., :2, None] * _centres(glimpse)  # (B, N, 2, G)
+    across = points[:, :, 0, None, :].expand(-1, -1, glimpse, -1)
+    down = points[:, :, 1, :, None].expand(-1, -1, -1, glimpse)
+    grid = torch.stack([across, down], -1).reshape(batch, count * glimpse, glimpse, 2)
+    cut = grid_sample(pictures, grid, "bilinear", "zeros", align_corners=False)
+    return cut.reshape(batch, -1, count, glimpse, glimpse).permute(0, 2, 3, 1, 4)
 
 
 def paste_sum(glimpses: Tensor, where: Tensor, size: int) -> Tensor:

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from smorl.perception.scalor.compose import blend, coverage, layers
 from smorl.perception.scalor.distributions import Sampler
-from smorl.perception.scalor.geometry import by_rows
 from smorl.perception.scalor.model import Scalor, State
 
 _MEANS = Sampler(None)  # every latent takes its mean
@@ -32,26 +31,21 @@ class Sketch:
     alpha: Tensor
 
 
-def encode(model: Scalor, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return image (B, 3, S, S), its pictures and its encoding, laid out for `track`."""
-    pictures, encoding = model.encode(image)
-    return by_rows(image), by_rows(pictures), encoding
-
-
 @torch.no_grad()
 def track(
     model: Scalor,
     state: State,
-    encoded: tuple[Tensor, Tensor, Tensor],
+    image: Tensor,
+    encoded: tuple[Tensor, Tensor],
     action: Tensor,
     *,
     first: bool,
 ) -> tuple[State, Sketch]:
-    """Infer the objects of one encoded frame from the state and the action that led there.
+    """Infer the objects of one frame (B, 3, S, S) from the state and the action that led there.
 
-    `first` says that no row tracks anything yet.
+    `encoded` is `Scalor.encode` of it; `first` says that no row tracks anything yet.
     """
-    image, pictures, encoding = encoded
+    pictures, encoding = encoded
     encoding, memory = model.lstm(encoding, action, state.memory)
     size, annealed = model.config.image_size, model.schedule(_TRAINED)
     slots, alpha, groups = state.slots, None, []
