@@ -17,6 +17,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "gap": ("smorl.cli.gap", "which part of perception costs how much of an agent's result"),
     "export": ("smorl.cli.export", "put a trained agent into one small file"),
     "study": ("smorl.cli.study", "how agents exploit the reward by tracker ID: `study tracking`"),
+    "analyse": ("smorl.cli.analyse", "what representations are like: `clusters`, `mig`"),
     "perception": ("smorl.cli.perception", "objects from pixels: collect, train, evaluate, show"),
     "results": ("smorl.cli.results", "a table of finished runs; keep them for the record"),
     "curves": ("smorl.cli.curves", "draw learning curves from runs or committed results"),
