@@ -33,10 +33,11 @@ test-slow: setup ## the slow tests: solvability, learning, long resume
 demo: setup ## a minute: a trained agent rearranges the table from pixels, in a film
 	$(BIN)/smorl demo
 
-bench: setup ## measure speed: environments, learner and perception
+bench: setup ## measure speed: environments, learner, perception and the whole loop
 	$(BIN)/smorl bench envs
 	$(BIN)/smorl bench learner
 	$(BIN)/smorl bench perception
+	$(BIN)/smorl bench loop
 
 train: setup ## the main job: from pixels alone to an agent that rearranges the table
 	$(BIN)/smorl train visual-rearrange-1
