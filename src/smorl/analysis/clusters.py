@@ -50,30 +50,23 @@ def analyse_clusters(
     who = identities(label(sightings.detections(), truth(footage, images.shape[2])), footage.pucks)
     who = who[chosen]
     both = {"what": sightings.what[chosen], "raw": sightings.raw[chosen]}
-    groups = {
-        name: k_means(what, clusters, footage.seed).predict(what).astype(np.int64)
-        for name, what in both.items()
-    }
-    what, group = (both["raw"], groups["raw"]) if raw else (both["what"], groups["what"])
-    order = _by_identity(group, who, clusters)
-    group = order[group]
-    plane = _plane(what, group, clusters)
+    groups = {name: _groups(what, who, clusters, footage.seed) for name, what in both.items()}
+    space = "raw" if raw else "what"
+    what, group = both[space], groups[space]
     return {
         "clusters": clusters,
         "points": len(who),
-        "space": "raw" if raw else "what",
+        "space": space,
         **agreement(group, who, footage.pucks),
         "scores": {name: agreement(g, who, footage.pucks) for name, g in groups.items()},
         "names": [*(f"puck {i + 1}" for i in range(footage.pucks)), "arm", "false", "unclear"],
         "table": _table(group, who, clusters, footage.pucks + 3),
-        **plane,
+        **_plane(what, group, clusters),
         "colour": _rounded(sightings.colour[chosen], 2),
         "cluster": group.tolist(),
         "identity": who.tolist(),
-        "examples": [
-            _example(what, group, c, sightings, images, chosen) for c in range(clusters)
-        ],
-    }  # fmt: skip
+        "examples": [_example(what, group, c, sightings, images, chosen) for c in range(clusters)],
+    }
 
 
 def choose(sightings: Sightings, points: int, seed: int) -> tuple[NDArray[np.intp], ...]:
@@ -141,12 +134,13 @@ def _plane(what: Points, group: Group, clusters: int) -> dict[str, Any]:
     }
 
 
-def _by_identity(group: Group, who: Group, clusters: int) -> Group:
-    """Return new numbers of the clusters, in the order of their commonest identities."""
+def _groups(what: Points, who: Group, clusters: int, seed: int) -> Group:
+    """Cluster points; clusters are numbered in the order of their commonest identities."""
+    group = k_means(what, clusters, seed).predict(what)
     common = [np.bincount(who[group == c]).argmax() for c in range(clusters)]
-    order = np.empty(clusters, np.int64)
-    order[np.argsort(common, kind="stable")] = np.arange(clusters)
-    return order
+    number = np.empty(clusters, np.int64)
+    number[np.argsort(common, kind="stable")] = np.arange(clusters)
+    return number[group]
 
 
 def _example(
