@@ -106,7 +106,7 @@ def test_mistakes_get_one_clear_sentence(args, message, capsys, tmp_path, monkey
 
 def test_help_answers_at_once_and_teaches(capsys):
     assert main(["--help"]) == 0
-    assert "smorl train gt-rearrange-2" in capsys.readouterr().out
+    assert "smorl train visual-rearrange-1" in capsys.readouterr().out
     assert main(["train", "debug", "--help"]) == 0
     assert "--sac.lr 0.002" in capsys.readouterr().out
     start = time.monotonic()
