@@ -1,8 +1,10 @@
 """The README says what the committed results say."""
 
+import json
 from pathlib import Path
 
 from smorl.cli import perception_results
+from smorl.cli.gap import as_markdown
 from smorl.figures.curves import find_runs
 from smorl.figures.results import read_result, table
 
@@ -22,6 +24,12 @@ def test_the_perception_table_is_the_one_the_raw_results_give(capsys):
     page = (ROOT / "docs" / "perception.md").read_text("utf-8")
     shown = page.split("<!-- perception -->\n")[1].split("<!-- end of perception -->")[0]
     assert shown == capsys.readouterr().out, "paste `smorl perception results results/perception`"
+
+
+def test_the_gap_table_is_the_one_the_raw_result_gives():
+    raw = json.loads((ROOT / "results" / "gap" / "visual-rearrange-1.json").read_text("utf-8"))
+    page = (ROOT / "docs" / "learner.md").read_text("utf-8")
+    assert as_markdown(raw["rows"]) in page, "paste `smorl gap shipped:visual-rearrange-1`"
 
 
 def test_every_linked_file_exists():
