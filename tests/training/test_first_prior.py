@@ -36,6 +36,7 @@ def test_the_true_prior_on_pixels_is_the_goal_box_seen_by_the_camera():
     places = prior.sample(np.zeros((3000, 8), np.float32), np.random.default_rng(0))
     table = unproject(places, get_camera("zoomed_in"))[..., :2]
     low, high = np.array(config.goals.low), np.array(config.goals.high)
-    assert np.all(table > low - 1e-3) and np.all(table < high + 1e-3)
+    assert np.all(table > low - 1e-3)
+    assert np.all(table < high + 1e-3)
     np.testing.assert_allclose(table.mean(0), (low + high) / 2, atol=0.01)
     np.testing.assert_allclose(table.std(0), (high - low) / np.sqrt(12), atol=0.01)

@@ -136,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Train an agent. The run folder holds config, metrics (JSONL), evaluations "
         "(CSV) and checkpoints; running the same command again resumes it exactly. Ctrl-C saves.",
         epilog="Any field of the preset can be changed: --sac.lr 1e-3 --collect.total_steps 20000. "
-        "`smorl train PRESET --help` lists the fields. Visual presets train their perception first; "
+        "`smorl train PRESET --help` lists the fields. Visual presets train a perception first; "
         "--perception shipped takes the one that comes with the package, --perception RUN that of "
         "another run.",
         add_help=False,

@@ -8,7 +8,9 @@ import torch
 
 from smorl.errors import InvalidInput
 from smorl.perception.scalor import online
-from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig, extent_of, nearness
+from smorl.perception.scalor.masks import extent_of
+from smorl.perception.scalor.slots import nearness
+from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig
 from tests.perception.scalor.small import SMALL, centred, make_model
 from tests.perception.scalor.test_memory import BLUE, RED, slots_of
 

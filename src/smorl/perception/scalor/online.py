@@ -16,6 +16,7 @@ from smorl.perception.scalor.distributions import Sampler
 from smorl.perception.scalor.model import Scalor, State
 
 _MEANS = Sampler(None)  # every latent takes its mean
+_STRANGE = 0.15  # difference of colour, 0 to 1, beyond which a pixel does not show the background
 _TRAINED = 10**9  # an iteration by which everything annealed has settled
 
 
@@ -86,3 +87,12 @@ def paint(model: Scalor, sketch: Sketch) -> tuple[Tensor, Tensor]:
     size = model.config.image_size
     shown = layers(colours, masks, sketch.presence, sketch.depth, sketch.where, size)
     return blend(shown, sketch.background)[:2]
+
+
+def unlike_background(images: Tensor, frame: Sketch) -> Tensor:
+    """Where (B, 1, S, S) something stands before the background, explained by an object or not.
+
+    An object that is half hidden is easily lost, but the table does not show in its place.
+    """
+    strange = (images - frame.background).abs().amax(1, keepdim=True) > _STRANGE
+    return torch.maximum(frame.alpha, strange.float())

@@ -86,3 +86,13 @@ def merge(tracked: Slots, found: Slots, next_id: Tensor) -> tuple[Slots, Tensor,
     slots = replace(slots, ids=torch.where(slots.alive, slots.ids, -1))
     new = slots.alive & (chosen >= count)
     return slots, new, next_id + found.alive.sum(1)
+
+
+def nearness(objects: Slots) -> Tensor:
+    """Share (B, N, 1) of a frame's other objects that lie behind each one, 0 to 1.
+
+    The model's depth has no unit and no bounds; in a picture it only decides who covers whom.
+    """
+    behind = (objects.depth < objects.depth.transpose(1, 2)) & objects.alive[:, None]
+    others = (objects.alive.sum(1) - 1).clamp_min(1)
+    return (behind.sum(2) / others[:, None])[..., None]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,17 +10,13 @@ from torch import Tensor
 
 from smorl.errors import InvalidInput
 from smorl.perception.scalor.geometry import paste_each
+from smorl.perception.scalor.masks import extent_of, visible_pixels
 from smorl.perception.scalor.memory import Memory, remember
 from smorl.perception.scalor.model import Scalor, State
-from smorl.perception.scalor.online import Sketch, paint, track
-from smorl.perception.scalor.slots import Slots
+from smorl.perception.scalor.online import Sketch, paint, track, unlike_background
+from smorl.perception.scalor.rows import join_rows, mix_rows, pick_rows
+from smorl.perception.scalor.slots import Slots, nearness
 from smorl.types import ObjectLayout, ObjectSet
-
-_MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
-
-_FOOT = 0.32  # of an object's height, image coordinates, decides where it stands; a puck's height
-
-_STRANGE = 0.15  # difference of colour, 0 to 1, beyond which a pixel does not show the background
 
 _LEAST_PIXELS = 8  # an object that covers fewer is not there
 _ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
@@ -114,7 +109,10 @@ class ScalorTracker:
     def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
         """Forget everything about the rows in `mask` (B,): their next frame is a first frame."""
         fresh, rows = self.init(len(mask)), torch.as_tensor(mask)
-        state, memory = _mix(rows, fresh.state, carry.state), _mix(rows, fresh.memory, carry.memory)
+        state, memory = (
+            mix_rows(rows, fresh.state, carry.state),
+            mix_rows(rows, fresh.memory, carry.memory),
+        )
         return replace(carry, state=state, memory=memory, frame=None)
 
     @torch.no_grad()
@@ -184,9 +182,9 @@ class ScalorTracker:
         on = state.started.nonzero()[:, 0]
         off = (~state.started).nonzero()[:, 0]
         order = torch.cat([on, off]).argsort()
-        one = self._go_on(_rows(state, on), images[on], action[on])
-        two = self._begin(_rows(state, off), images[off], action[off])
-        return _join(one[0], two[0], order), _join(one[1], two[1], order)
+        one = self._go_on(pick_rows(state, on), images[on], action[on])
+        two = self._begin(pick_rows(state, off), images[off], action[off])
+        return join_rows(one[0], two[0], order), join_rows(one[1], two[1], order)
 
     def _report(
         self, carry: Carry, state: State, memory: Memory, frame: Sketch
@@ -248,107 +246,3 @@ class ScalorTracker:
             )
         pictures = torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2)
         return pictures.contiguous() / 255  # whatever follows is faster on whole channels
-
-
-def unlike_background(images: Tensor, frame: Sketch) -> Tensor:
-    """Where (B, 1, S, S) something stands before the background, explained by an object or not.
-
-    An object that is half hidden is easily lost, but the table does not show in its place.
-    """
-    strange = (images - frame.background).abs().amax(1, keepdim=True) > _STRANGE
-    return torch.maximum(frame.alpha, strange.float())
-
-
-def nearness(objects: Slots) -> Tensor:
-    """Share (B, N, 1) of a frame's other objects that lie behind each one, 0 to 1.
-
-    The model's depth has no unit and no bounds; in a picture it only decides who covers whom.
-    """
-    behind = (objects.depth < objects.depth.transpose(1, 2)) & objects.alive[:, None]
-    others = (objects.alive.sum(1) - 1).clamp_min(1)
-    return (behind.sum(2) / others[:, None])[..., None]
-
-
-def visible_pixels(masks: Tensor, where: Tensor, size: int) -> Tensor:
-    """How many pixels of a picture of `size` each mask (B, N, G, 1, G) covers, (B, N)."""
-    glimpse = masks.shape[2]
-    grid = (2 * torch.arange(glimpse) + 1) / glimpse - 1
-    inside = ((where[..., 2:, None] + where[..., :2, None] * grid).abs() <= 1).float()
-    on = (masks[:, :, :, 0] > _MASK_FLOOR).float()
-    covered = torch.einsum("bngk,bnk,bng->bn", on, inside[:, :, 0], inside[:, :, 1])
-    return covered * where[..., 0] * where[..., 1] * (size / glimpse) ** 2
-
-
-def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
-    """Place and half extent (B, N, 2) of masks (B, N, G, 1, G) in boxes where (B, N, 4).
-
-    The place is the centre of the mask's lowest part, up to `_FOOT` high. For a puck that is all of
-    it. Of something tall, such as the arm, it is the end that reaches down to the table: a camera
-    that looks from above sees where things stand at their lower end. If that centre is beside the
-    mask, the nearest point on the mask is taken. Places stay inside the picture. The half extent is
-    two standard deviations, which is the radius of a disc. An empty mask has its box's.
-    """
-    weight = (masks[:, :, :, 0] - _MASK_FLOOR).clamp_min(0) + 1e-6
-    glimpse = masks.shape[2]
-    grid = (2 * torch.arange(glimpse) + 1) / glimpse - 1
-    total = weight.sum((2, 3))
-    profiles = torch.stack([weight.sum(2), weight.sum(3)], 2) / total[..., None, None]
-    mean = profiles @ grid
-    deviation = ((profiles @ grid**2) - mean**2).clamp_min(1e-6).sqrt()
-    foot = weight * _foot(profiles[:, :, 1], grid, where[..., 1:2])[..., None]
-    sides = torch.stack([foot.sum(2), foot.sum(3)], 2) / foot.sum((2, 3))[..., None, None]
-    place = where[..., 2:] + where[..., :2] * _onto(sides @ grid, weight > 1e-3, grid)
-    return place.clamp(-1, 1), where[..., :2] * (2 * deviation).clamp_max(1)
-
-
-def _foot(rows: Tensor, grid: Tensor, half_height: Tensor) -> Tensor:
-    """Share (B, N, G) of each row that belongs to the lowest `_FOOT` of a mask.
-
-    rows (B, N, G) is the mask's mass per row. Both ends are found to a fraction of a row, so that
-    a moving object has a smoothly moving foot.
-    """
-    step = 2 / len(grid)
-    filled = (rows / rows.amax(-1, keepdim=True).clamp_min(1e-9) / 0.25).clamp_max(1)
-    lowest = torch.where(filled > 0.05, grid + step * (filled - 0.5), -1.0).amax(-1, keepdim=True)
-    top = lowest - _FOOT / half_height.clamp_min(1e-6)
-    return ((grid + step / 2 - top) / step).clamp(1e-6, 1)
-
-
-def _onto(mean: Tensor, mask: Tensor, grid: Tensor) -> Tensor:
-    """Move centres (B, N, 2) that are not on the mask (B, N, G, G) to its nearest point."""
-    y, x = torch.meshgrid(grid, grid, indexing="ij")
-    points = torch.stack([x, y], -1).reshape(-1, 2)
-    distance = torch.cdist(mean, points).masked_fill(~mask.flatten(2), torch.inf)
-    nearest = distance.min(2)
-    beside = torch.isfinite(nearest.values) & (nearest.values > 3 / len(grid))
-    return torch.where(beside[..., None], points[nearest.indices], mean)
-
-
-def _rows(noun, index: Tensor) -> Any:
-    """Pick rows of every tensor in a dataclass, nested ones and dicts included."""
-    return _walk(lambda tensor: tensor[index], noun)
-
-
-def _join(one, two, order: Tensor) -> Any:
-    """Put two batches back into one, row i from position order[i] of their concatenation."""
-    return _walk(lambda a, b: torch.cat([a, b])[order], one, two)
-
-
-def _mix(mask: Tensor, one, two) -> Any:
-    """Take rows from `one` where `mask` (B,), from `two` elsewhere."""
-
-    def choose(a: Tensor, b: Tensor) -> Tensor:
-        return torch.where(mask.reshape(-1, *[1] * (a.dim() - 1)), a, b)
-
-    return _walk(choose, one, two)
-
-
-def _walk(function, *nouns) -> Any:
-    first = nouns[0]
-    if isinstance(first, Tensor):
-        return function(*nouns)
-    if isinstance(first, dict):
-        return {key: _walk(function, *(noun[key] for noun in nouns)) for key in first}
-    names = [field.name for field in fields(first)]
-    parts = {name: _walk(function, *(getattr(noun, name) for noun in nouns)) for name in names}
-    return type(first)(**parts)
