@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from smorl.cli import perception_results
 from smorl.cli.gap import as_markdown
 from smorl.figures.curves import find_runs
@@ -11,12 +13,13 @@ from smorl.figures.results import read_result, table
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_results_table_is_the_one_the_raw_results_give():
-    results = [read_result(path) for path in find_runs([ROOT / "results" / "gt"])]
+@pytest.mark.parametrize(("folder", "mark"), [("gt", "results"), ("visual", "visual")])
+def test_the_results_tables_are_those_the_raw_results_give(folder, mark):
+    results = [read_result(path) for path in find_runs([ROOT / "results" / folder])]
     expected = table([result for result in results if result is not None])
     readme = (ROOT / "README.md").read_text("utf-8")
-    shown = readme.split("<!-- results -->\n")[1].split("<!-- end of results -->")[0]
-    assert shown == expected, "run `smorl results results/gt` and paste its table into README.md"
+    shown = readme.split(f"<!-- {mark} -->\n")[1].split(f"<!-- end of {mark} -->")[0]
+    assert shown == expected, f"paste the table of `smorl results results/{folder}` into README.md"
 
 
 def test_the_perception_table_is_the_one_the_raw_results_give(capsys):
