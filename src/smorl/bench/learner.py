@@ -5,10 +5,7 @@ of CPU time. On a machine busy with other things trust the CPU columns at one th
 threads CPU time includes their waiting for each other, so only the wall clock counts there.
 """
 
-import argparse
 import json
-import os
-import platform
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,14 +17,14 @@ import numpy as np
 import torch
 
 from smorl.agents.sac import Sac, SacConfig
+from smorl.bench import command
 from smorl.bench.clock import columns, take_turns
 from smorl.bench.straight_line import StraightLineSac
 from smorl.bench.synthetic import ACTIONS, LAYOUT, NETWORKS, filled_replay, random_batch
-from smorl.errors import InvalidInput
 from smorl.replay.relabel import RelabelConfig, sample_batch
 from smorl.types import Batch
 
-BATCHES, THREADS, SLOTS = (256, 512, 2048), (1, 2), (3, 6, 12, 24)
+BATCHES, SLOTS = (256, 512, 2048), (3, 6, 12, 24)
 EPISODES = 5000  # of replay, 100,000 environment steps
 RELABELLING = {
     "paper": RelabelConfig(),
@@ -37,43 +34,18 @@ GOALS = {"update ratio at 2048": 3.0, "relabelling share": 0.15, "slots over lin
 
 
 def main(argv: list[str]) -> int:
-    """Measure and report to stdout (progress to stderr); return the exit code."""
-    parser = argparse.ArgumentParser(prog="smorl bench learner", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="report as JSON")
-    parser.add_argument("--quick", action="store_true", help="shorter, noisier measurements")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        nargs="+",
-        default=list(THREADS),
-        metavar="N",
-        help="torch threads to measure with (default: 1 2)",
-    )
-    arguments = parser.parse_args(argv)
-    before = torch.get_num_threads()
-    try:
-        report = measure(
-            tuple(arguments.threads),
-            repeats=5 if arguments.quick else 25,
-            rounds=1 if arguments.quick else 5,
-        )
-    finally:
-        torch.set_num_threads(before)
-    text = json.dumps(report, indent=2) if arguments.json else as_text(report)
-    sys.stdout.write(text + "\n")
-    return 0
+    """Measure and report; return the exit code."""
+
+    def take(threads: tuple[int, ...], quick: bool) -> dict:
+        return measure(threads, repeats=5 if quick else 25, rounds=1 if quick else 5)
+
+    return command.run("learner", __doc__, argv, take, as_text)
 
 
 def measure(threads: tuple[int, ...], repeats: int, rounds: int) -> dict:
     """Return every measurement; medians over `repeats`, the loop over `rounds` of training."""
-    if min(threads) < 1:
-        raise InvalidInput(f"--threads {min(threads)} is not a number of threads; use 1 or more.")
     report: dict = {
-        "machine": {
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-            "torch": torch.__version__,
-        },
+        "machine": command.machine(),
         "goals": GOALS,
         "updates": [],
         "relabelling": [],

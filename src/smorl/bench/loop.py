@@ -7,10 +7,6 @@ other things trust the CPU columns at one thread; with more threads CPU time inc
 waiting for each other, so only the wall clock counts there.
 """
 
-import argparse
-import json
-import os
-import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,11 +17,11 @@ from typing import Any
 
 import torch
 
+from smorl.bench import command
 from smorl.bench.perception import peak_memory
 from smorl.bench.stopwatch import Stopwatch
 from smorl.bench.straight_loop import StraightLineLoop
 from smorl.config import to_json
-from smorl.errors import InvalidInput
 from smorl.perception.scalor.weights import load_perception
 from smorl.presets import get_preset
 from smorl.training.progress import Progress
@@ -34,7 +30,6 @@ from smorl.training.trainer import Trainer
 
 PRESET, PERCEPTION = "visual-rearrange-1", "shipped:scalor-1"
 PAPER_PRESET, PAPER_PERCEPTION = "paper-gt-rearrange-1", "paper-scalor-1"
-THREADS = (1, 2)
 REST = "rest"  # copies, goals, rewards of the environment, Python between the parts
 PARTS = ("physics", "drawing", "encoding", "acting", "relabelling", "updating", REST)
 TIMED = {"relabel": "relabelling", "update": "updating"}  # parts the trainer itself delimits
@@ -42,36 +37,18 @@ GOALS = {"env steps per second on two cores": 250.0, "memory GB": 3.0}
 
 
 def main(argv: list[str]) -> int:
-    """Measure and report to stdout (progress to stderr); return the exit code."""
-    parser = argparse.ArgumentParser(prog="smorl bench loop", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="report as JSON")
-    parser.add_argument("--quick", action="store_true", help="shorter, noisier measurements")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        nargs="+",
-        default=list(THREADS),
-        metavar="N",
-        help="threads of physics, drawing and torch to measure with (default: 1 2)",
-    )
-    arguments = parser.parse_args(argv)
-    before = torch.get_num_threads()
-    try:
-        report = measure(tuple(arguments.threads), rounds=1 if arguments.quick else 4)
-    finally:
-        torch.set_num_threads(before)
-    text = json.dumps(report, indent=2) if arguments.json else as_text(report)
-    sys.stdout.write(text + "\n")
-    return 0
+    """Measure and report; return the exit code."""
+
+    def take(threads: tuple[int, ...], quick: bool) -> dict:
+        return measure(threads, rounds=1 if quick else 4)
+
+    return command.run("loop", __doc__, argv, take, as_text)
 
 
 def measure(threads: tuple[int, ...], rounds: int) -> dict:
     """Return every measurement, over `rounds` rounds of training after a first one."""
-    if min(threads) < 1:
-        raise InvalidInput(f"--threads {min(threads)} is not a number of threads; use 1 or more.")
-    machine = {"processor": platform.machine(), "cores": os.cpu_count()}
     report: dict = {
-        "machine": {**machine, "torch": torch.__version__},
+        "machine": command.machine(),
         "goals": GOALS,
         "loops": [measure_ours(count, rounds) for count in threads],
     }

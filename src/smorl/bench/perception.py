@@ -6,10 +6,6 @@ reported, of wall-clock and of CPU time. On a machine busy with other things tru
 CPU columns at one thread.
 """
 
-import argparse
-import json
-import os
-import platform
 import resource
 import sys
 from collections.abc import Iterator
@@ -19,10 +15,10 @@ from functools import partial
 import numpy as np
 import torch
 
+from smorl.bench import command
 from smorl.bench.clock import columns, take_turns
 from smorl.bench.grid_sampling import measure_sampling
 from smorl.bench.stopwatch import Stopwatch
-from smorl.errors import InvalidInput
 from smorl.perception.dataset import Sequences, sample_batch
 from smorl.perception.scalor.tracker import Carry, ScalorTracker
 from smorl.presets.perception import get_perception_preset
@@ -31,48 +27,27 @@ from smorl.training.perception_state import PerceptionState
 from smorl.training.perception_step import train_step
 
 FAST, PAPER = "scalor-2", "paper-scalor-2"
-THREADS, ROWS = (1, 2), (1, 16, 64)
+ROWS = (1, 16, 64)
 PAPER_ROWS = 16  # the paper-size model tracks at most so many rows here; more take too long
 PAPER_STEP = {"batch": 2, "lengths": (4,), "rotations": False}  # its training step takes seconds
 GOALS = {"tracking ms per frame at 16 rows": 2.0, "training memory GB": 3.0}
 
 
 def main(argv: list[str]) -> int:
-    """Measure and report to stdout (progress to stderr); return the exit code."""
-    parser = argparse.ArgumentParser(prog="smorl bench perception", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="report as JSON")
-    parser.add_argument("--quick", action="store_true", help="shorter, noisier measurements")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        nargs="+",
-        default=list(THREADS),
-        metavar="N",
-        help="torch threads to measure with (default: 1 2)",
-    )
-    arguments = parser.parse_args(argv)
-    before = torch.get_num_threads()
-    try:
-        report = measure(tuple(arguments.threads), repeats=3 if arguments.quick else 15)
-    finally:
-        torch.set_num_threads(before)
-    text = json.dumps(report, indent=2) if arguments.json else as_text(report)
-    sys.stdout.write(text + "\n")
-    return 0
+    """Measure and report; return the exit code."""
+
+    def take(threads: tuple[int, ...], quick: bool) -> dict:
+        return measure(threads, repeats=3 if quick else 15)
+
+    return command.run("perception", __doc__, argv, take, as_text)
 
 
 def measure(threads: tuple[int, ...], repeats: int) -> dict:
     """Return every measurement; medians over `repeats`."""
-    if min(threads) < 1:
-        raise InvalidInput(f"--threads {min(threads)} is not a number of threads; use 1 or more.")
     fast, paper = (get_perception_preset(name).build() for name in (FAST, PAPER))
     paper = replace(paper, optimise=replace(paper.optimise, **PAPER_STEP))
     report: dict = {
-        "machine": {
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-            "torch": torch.__version__,
-        },
+        "machine": command.machine(),
         "goals": GOALS,
     }
     parts: dict[str, list] = {"training": [], "parts": [], "tracking": [], "sampling": []}
