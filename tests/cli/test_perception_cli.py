@@ -14,6 +14,7 @@ import pytest
 from smorl.cli import main
 from smorl.perception.scalor.weights import load_perception
 from smorl.training.checkpoint import load_latest
+from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
 
 ENV = "smorl/VisualRearrange1-v0"
 
@@ -228,19 +229,13 @@ def run_and_signal(out, checkpoints: int, how: int) -> int:
 
 
 def assert_same_run(a, b):
-    for name in ("metrics.jsonl", "evaluations.csv"):
-        assert (a / name).read_bytes() == (b / name).read_bytes(), name
-    one, two = (load_latest(path / "checkpoints") for path in (a, b))
-    assert one.tensors.keys() == two.tensors.keys()
-    assert all(one.tensors[k].equal(two.tensors[k]) for k in one.tensors)
+    assert_same_files(a, b, "metrics.jsonl", "evaluations.csv")
+    assert_same_checkpoints(a, b)
     one, two = load_perception(a), load_perception(b)
     for name, tensor in one.model.state_dict().items():
         assert tensor.equal(two.model.state_dict()[name]), name
     assert one.threshold == two.threshold
-    results = [json.loads((path / "result.json").read_text()) for path in (a, b)]
-    for result in results:
-        del result["seconds"], result["stages"]
-    assert results[0] == results[1]
+    assert_same_results(a, b, "seconds", "stages")
 
 
 @pytest.fixture(scope="module")

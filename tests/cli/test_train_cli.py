@@ -12,6 +12,7 @@ import pytest
 
 from smorl.cli import main
 from smorl.training.checkpoint import load_latest
+from tests.cli.same_run import assert_same_checkpoints, assert_same_files
 
 
 def train(out, *extra):
@@ -143,12 +144,8 @@ def run_and_kill(out, checkpoints: int, how: int) -> int:
 
 
 def assert_same_run(a, b):
-    for name in ("metrics.jsonl", "evaluations.csv"):
-        assert (a / name).read_bytes() == (b / name).read_bytes(), name
-    one, two = (load_latest(path / "checkpoints") for path in (a, b))
-    assert one.tensors.keys() == two.tensors.keys()
-    assert all(one.tensors[k].equal(two.tensors[k]) for k in one.tensors)
-    assert all(np.array_equal(one.arrays[k], two.arrays[k]) for k in one.arrays)
+    assert_same_files(a, b, "metrics.jsonl", "evaluations.csv")
+    assert_same_checkpoints(a, b)
 
 
 KILLS = [(1, signal.SIGKILL), (2, signal.SIGINT)]

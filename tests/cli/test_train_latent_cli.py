@@ -13,6 +13,7 @@ import pytest
 from smorl.cli import main
 from smorl.training.checkpoint import load_latest
 from smorl.training.loading import load_run
+from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
 
 OPTIONS = ("--quiet", "--checkpoint_minutes", "0")
 METHODS = ("rig", "skewfit")
@@ -147,17 +148,9 @@ def run_and_signal(method, out, checkpoints: int, how: int) -> int:
 
 
 def assert_same_run(a, b):
-    for name in ("metrics.jsonl", "evaluations.csv"):
-        assert (a / name).read_bytes() == (b / name).read_bytes(), name
-    one, two = (load_latest(path / "checkpoints") for path in (a, b))
-    assert one.tensors.keys() == two.tensors.keys()
-    assert all(one.tensors[k].equal(two.tensors[k]) for k in one.tensors)
-    assert one.arrays.keys() == two.arrays.keys()
-    assert all(np.array_equal(one.arrays[k], two.arrays[k]) for k in one.arrays)
-    results = [json.loads((path / "result.json").read_text()) for path in (a, b)]
-    for result in results:
-        del result["seconds"]
-    assert results[0] == results[1]
+    assert_same_files(a, b, "metrics.jsonl", "evaluations.csv")
+    assert_same_checkpoints(a, b)
+    assert_same_results(a, b, "seconds")
 
 
 # One checkpoint per round or chunk of batches. RIG: 2 random rounds, 3 chunks (the checkpoints of

@@ -20,6 +20,7 @@ from smorl.perception.scalor.weights import PerceptionWeights, load_weights, sav
 from smorl.presets.perception import debug
 from smorl.training.checkpoint import load_latest
 from smorl.training.loading import load_run
+from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
 
 OPTIONS = ("--quiet", "--checkpoint_minutes", "0")
 
@@ -231,19 +232,11 @@ def run_and_signal(out, stage: str, checkpoints: int, how: int) -> int:
 
 
 def assert_same_run(a, b):
-    for name in ("metrics.jsonl", "evaluations.csv", "perception/metrics.jsonl"):
-        assert (a / name).read_bytes() == (b / name).read_bytes(), name
-    for name in ("perception.safetensors", "perception/weights.safetensors"):
-        assert (a / name).read_bytes() == (b / name).read_bytes(), name
+    assert_same_files(a, b, "metrics.jsonl", "evaluations.csv", "perception/metrics.jsonl")
+    assert_same_files(a, b, "perception.safetensors", "perception/weights.safetensors")
     for stage in ("perception", "."):
-        one, two = (load_latest(path / stage / "checkpoints") for path in (a, b))
-        assert one.tensors.keys() == two.tensors.keys()
-        assert all(one.tensors[k].equal(two.tensors[k]) for k in one.tensors)
-        assert all(np.array_equal(one.arrays[k], two.arrays[k]) for k in one.arrays)
-    results = [json.loads((path / "result.json").read_text()) for path in (a, b)]
-    for result in results:
-        del result["seconds"]
-    assert results[0] == results[1]
+        assert_same_checkpoints(a / stage, b / stage)
+    assert_same_results(a, b, "seconds")
 
 
 @pytest.mark.parametrize(
