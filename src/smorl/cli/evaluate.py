@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from smorl.cli.options import aligned
+from smorl.cli.options import aligned, show_episodes
 from smorl.errors import InvalidInput
 
 
@@ -34,9 +34,13 @@ def main(argv: list[str]) -> int:
     envs = run.envs(min(args.episodes, MAX_EVALUATION_ROWS), args.threads)
     parts = evaluation_parts(run, envs, args.seed)
     result = evaluate(
-        envs, run.encoder, run.agent, episodes=args.episodes, progress=_show_progress, **parts
+        envs,
+        run.encoder,
+        run.agent,
+        episodes=args.episodes,
+        progress=lambda done: show_episodes(done, args.episodes),
+        **parts,
     )
-    sys.stderr.write("\r" + " " * 40 + "\r")
     summary = {"run": str(args.run), "env": run.env, "env_steps": run.env_steps}
     summary |= {"seed": parts["seed"], **result.summary()}
     sys.stdout.write(json.dumps(summary) + "\n" if args.json else aligned(summary))
@@ -56,12 +60,6 @@ def _draw(run, parts: dict, args: argparse.Namespace) -> None:
     if args.attention:
         write_png(args.attention, attention_picture(run, parts))
         sys.stderr.write(f"Attention: {args.attention}\n")
-
-
-def _show_progress(done: int) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{done} episodes")
-        sys.stderr.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

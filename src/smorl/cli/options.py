@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -48,6 +49,14 @@ def aligned(summary: dict[str, Any]) -> str:
         for k, v in summary.items()
     )
     return "\n".join(lines) + "\n"
+
+
+def show_episodes(done: int, total: int, name: str = "") -> None:
+    """Count episodes on one line of the terminal; nothing where nobody watches."""
+    if sys.stderr.isatty():
+        end = "\r" if done < total else "\n"
+        sys.stderr.write(f"{name}{done}/{total} episodes{end}")
+        sys.stderr.flush()
 
 
 class Stoppable(Protocol):

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from smorl.cli.options import aligned
+from smorl.cli.options import aligned, show_episodes
 from smorl.errors import InvalidInput
 
 _ROWS = 25  # episodes tracked at a time
@@ -35,18 +35,11 @@ def main(argv: list[str]) -> int:
         threads=args.threads,
         threshold=weights.threshold,
         num_envs=min(args.episodes, _ROWS),
-        progress=_show_progress,
+        progress=show_episodes,
     )
     summary = {"run": str(args.run), **report.numbers}
     sys.stdout.write(json.dumps(summary) + "\n" if args.json else aligned(summary))
     return 0
-
-
-def _show_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        end = "\r" if done < total else "\n"
-        sys.stderr.write(f"{done}/{total} episodes{end}")
-        sys.stderr.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from smorl.cli.options import show_episodes
 from smorl.errors import InvalidInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, di
         horizon=run.config.collect.horizon,
         seed=args.seed,
         threads=args.threads,
-        progress=lambda done: _show_progress(name, done, args.episodes),
+        progress=lambda done: show_episodes(done, args.episodes, f"{name}: "),
     )
     trained = None if random else run.config.goals.reward
     row = {"run": name, "trained_by": trained, "env": run.env}
@@ -112,13 +113,6 @@ def _cell(value: float | None, unit: str = "") -> str:
     if value is None:
         return f"{'-':>14}"
     return f"{100 * value:>12.1f} %" if unit else f"{value:>14.3f}"
-
-
-def _show_progress(name: str, done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        end = "\r" if done < total else "\n"
-        sys.stderr.write(f"{name}: {done}/{total} episodes{end}")
-        sys.stderr.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

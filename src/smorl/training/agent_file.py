@@ -22,7 +22,7 @@ from smorl.config import from_json
 from smorl.errors import InvalidInput
 from smorl.methods import get_method
 from smorl.perception.scalor.weights import PerceptionWeights, load_weights
-from smorl.perception.tensor_file import damaged, read_tensors, write_tensors
+from smorl.perception.tensor_file import damaged, read_tensors, under, write_tensors
 from smorl.training.checkpoint import Checkpoint, load_latest
 from smorl.training.run_dir import RunDir
 from smorl.training.senses import PERCEPTION
@@ -86,10 +86,10 @@ def open_file(path: Path) -> SavedAgent:
         step, seeing = int(header["env_steps"]), header["perception"]
     except (InvalidInput, KeyError, TypeError, ValueError) as error:
         raise damaged(path, f"its settings are not those of this smorl ({error})") from error
-    tensors = {n: torch.from_numpy(a.copy()) for n, a in _under("tensor/", arrays).items()}
+    tensors = {n: torch.from_numpy(a.copy()) for n, a in under("tensor/", arrays).items()}
     for name in [name for name in tensors if name.startswith("critic/")]:
         tensors[name.replace("critic/", "target/", 1)] = tensors[name]
-    checkpoint = Checkpoint(step, tensors, _under("array/", arrays), {}, path)
+    checkpoint = Checkpoint(step, tensors, under("array/", arrays), {}, path)
     perception = None if seeing is None else _perception(path, seeing, arrays.get(_BYTES))
     return SavedAgent(config, checkpoint, perception)
 
@@ -123,7 +123,3 @@ def _acts(name: str) -> bool:
 
 def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

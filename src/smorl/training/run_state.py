@@ -20,6 +20,7 @@ from smorl.goals.priors import (
 from smorl.goals.spaces import GoalSpace
 from smorl.methods import Senses, get_method
 from smorl.perception.encoder import Encoder
+from smorl.perception.tensor_file import under
 from smorl.perception.vae.encoder import VaeEncoder
 from smorl.perception.vae.model import BetaVae
 from smorl.replay.buffer import Replay
@@ -173,7 +174,7 @@ class RunState:
         self.load_agent(checkpoint)
         for name, optimizer in self.sac.optimizers.items():
             load_optimizer(f"optimizer/{name}", optimizer, tensors, state["optimizers"][name])
-        self.replay.load(_under("replay/", arrays), state["replay"])
+        self.replay.load(under("replay/", arrays), state["replay"])
         self.streams = {name: restore_generator(s) for name, s in state["streams"].items()}
         self.counters = Counters(**state["counters"])
         self.sac.updates = state["sac_updates"]
@@ -188,7 +189,7 @@ class RunState:
         with torch.no_grad():
             for name, value in parameters.items():
                 value.copy_(checkpoint.tensors[name])
-        prior, rest = (_under(name, checkpoint.arrays) for name in ("prior/", "rest/"))
+        prior, rest = (under(name, checkpoint.arrays) for name in ("prior/", "rest/"))
         self.space = replace(
             self.space, prior=from_arrays(prior), rest=Restfulness(**rest) if rest else None
         )
@@ -220,7 +221,3 @@ def _parameters(sac: Sac) -> list[tuple[str, str, torch.Tensor]]:
         for key, value in module.state_dict().items()
     ]
     return [*found, ("temperature", "log", sac.log_temperature)]
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -27,7 +27,7 @@ from smorl.errors import InvalidInput
 from smorl.perception.scalor.model import Scalor
 from smorl.perception.scalor.settings import ScalorConfig
 from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig
-from smorl.perception.tensor_file import damaged, fill_module
+from smorl.perception.tensor_file import damaged, fill_module, under
 
 FILE = "weights.safetensors"
 FORMAT = 1
@@ -102,7 +102,7 @@ def load_weights(path: Path) -> PerceptionWeights:
     arrays, header = _read(path)
     config = _config(path, header["config"])
     model = Scalor(config)
-    fill_module(path, model, _under("model/", arrays))
+    fill_module(path, model, under("model/", arrays))
     mean, basis = arrays.get("what/mean"), arrays.get("what/basis")
     if mean is None or basis is None or basis.shape != mean.shape * 2 or len(mean) != config.what:
         raise damaged(path, f"its appearance statistics do not have {config.what} dimensions")
@@ -111,7 +111,7 @@ def load_weights(path: Path) -> PerceptionWeights:
         model=model.eval().requires_grad_(False),
         what_mean=mean,
         what_basis=basis,
-        prior=_under("prior/", arrays),
+        prior=under("prior/", arrays),
         threshold=float(header["threshold"]),
         meta=header["meta"],
     )
@@ -197,7 +197,3 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
