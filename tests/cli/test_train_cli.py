@@ -42,6 +42,23 @@ def test_a_run_makes_gradient_steps_and_describes_itself(finished):
     assert [int(row.split(",")[0]) for row in table[1:]] == [80, 160, 240]
 
 
+def test_the_result_holds_every_episode(finished, capsys):
+    result = json.loads((finished / "result.json").read_text())
+    config = json.loads((finished / "config.json").read_text())
+    assert result["first_episode_seed"] == config["evaluation"]["seed"]
+    assert len(result["distances"]) == len(result["passive_distances"]) == 4
+    assert np.mean(result["distances"]) == pytest.approx(result["object_distance"], abs=1e-5)
+    assert len((finished / "result.json").read_text().splitlines()) == len(result) + 2
+    assert train(finished) == 0
+    assert "distances" not in json.loads(capsys.readouterr().out)  # too long for a terminal
+    assert main(["evaluate", str(finished), "--episodes", "4", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    for name in ("first_episode_seed", "distances", "passive_distances"):
+        assert again[name] == result[name]
+    header = (finished / "evaluations.csv").read_text().splitlines()[0]
+    assert not {"distances", "passive_distances", "first_episode_seed"} & set(header.split(","))
+
+
 def test_a_finished_run_is_not_run_again(finished, capsys):
     before = (finished / "metrics.jsonl").read_bytes()
     assert train(finished) == 0

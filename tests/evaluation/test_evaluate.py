@@ -79,6 +79,17 @@ def test_the_metric_is_the_distance_on_the_last_step():
     assert result.summary()["episodes"] == 5
 
 
+def test_every_episode_is_on_record_in_metres():
+    config = SubgoalConfig(3, 1, order="hardest")
+    result = evaluate(Carry(2), GroundTruthObjects(2), Right(), SPACE, config, episodes=3, seed=4)
+    record = result.by_episode(4)
+    assert record["first_episode_seed"] == 4
+    np.testing.assert_allclose(record["distances"], result.distance, atol=1e-5)
+    np.testing.assert_allclose(record["passive_distances"], result.passive, atol=1e-5)
+    assert all(isinstance(d, float) and d == round(d, 5) for d in record["distances"])
+    assert not set(record) & set(result.summary())
+
+
 def test_too_little_time_leaves_a_distance():
     config = SubgoalConfig(3, 1, order="hardest")
     result = evaluate(Carry(2), GroundTruthObjects(2), Right(), SPACE, config, episodes=2, seed=0)

@@ -43,7 +43,8 @@ def main(argv: list[str]) -> int:
     )
     summary = {"run": str(args.run), "env": run.env, "env_steps": run.env_steps}
     summary |= {"seed": parts["seed"], **result.summary()}
-    sys.stdout.write(json.dumps(summary) + "\n" if args.json else aligned(summary))
+    full = {**summary, **result.by_episode(parts["seed"])}
+    sys.stdout.write(json.dumps(full) + "\n" if args.json else aligned(summary))
     sys.stdout.flush()
     _draw(run, parts, args)
     return 0
@@ -89,5 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         help="draw the policy's attention over the first episode: heads by time, by object",
     )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
-    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one line of JSON, with the distance of every episode",
+    )
     return parser

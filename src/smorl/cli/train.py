@@ -88,6 +88,7 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
             "env_steps": trainer.state.counters.env_steps,
             "updates": trainer.state.counters.updates,
             "seconds": round(trainer.seconds() + imports, 1),
+            **evaluation.by_episode(config.evaluation.seed),
         }
         run.write_result(result)
         return _show(out, result)
@@ -126,7 +127,9 @@ def _show(out: Path, result: dict) -> int:
         f"{out}: {distance:.3f} m from the goals at the end (doing nothing: {passive:.3f} m), "
         f"{100 * result['pucks_within_5cm']:.0f} % of pucks within 5 cm.\n"
     )
-    sys.stdout.write(json.dumps(result) + "\n")
+    # The distances of single episodes are for the file.
+    shown = {name: value for name, value in result.items() if not isinstance(value, list)}
+    sys.stdout.write(json.dumps(shown) + "\n")
     return 0
 
 

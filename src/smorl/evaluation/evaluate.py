@@ -68,6 +68,17 @@ class Evaluation:
             "episodes": len(self.distance),
         }
 
+    def by_episode(self, seed: int) -> dict[str, Any]:
+        """Return the distances [m] of every episode, with `seed` the seed of the first.
+
+        Statistics over seeds and methods pair what was measured on the same episode.
+        """
+        return {
+            "first_episode_seed": seed,
+            "distances": [round(float(d), 5) for d in self.distance],
+            "passive_distances": [round(float(d), 5) for d in self.passive],
+        }
+
 
 # Called with the state before every step and once at the end: carry, objects (K, N), targets
 # (K, G), the slot matched by every target (K, G; -1: none), solved (K, G), current and finished.

@@ -6,6 +6,7 @@
 import fcntl
 import json
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from smorl.training.versions import changed_versions, current_versions
 
 CONFIG, VERSIONS, RESULT, LOCK = "config.json", "versions.json", "result.json", ".lock"
 _TMP = ".tmp-"
+_FLAT_LIST = re.compile(r"\[\n[^\[\]{}\"]*\]")  # of numbers; strings hold no line breaks
 
 
 @dataclass
@@ -106,7 +108,10 @@ class RunDir:
         """Write `result.json`, which marks the run as finished."""
         if self._lock is None:
             raise SmorlError(f"Run {self.path} was opened for reading; reopen it with RunDir.open.")
-        atomic_write_text(self.path / RESULT, dump_json(result, "result", indent=2) + "\n")
+        text = dump_json(result, "result", indent=2)
+        # One line per list: a hundred numbers below each other are hard to read and to compare.
+        text = _FLAT_LIST.sub(lambda found: " ".join(found[0].split()), text)
+        atomic_write_text(self.path / RESULT, text + "\n")
 
     def close(self) -> None:
         """Let other processes use the run. The kernel does the same when the process dies."""
