@@ -1,9 +1,10 @@
-"""Occlusion: a covered object keeps its place and gets its identity back; others are forgotten."""
+"""Occlusion: a lost object is looked for, keeps its look and gets its identity back."""
 
 from dataclasses import replace
 
 import torch
 
+from smorl.perception.scalor.masks import extent_of
 from smorl.perception.scalor.memory import Memory, remember
 from smorl.perception.scalor.slots import Slots
 from tests.perception.scalor.small import SMALL, make_model
@@ -11,7 +12,8 @@ from tests.perception.scalor.small import SMALL, make_model
 COUNT, SIZE = SMALL.slots, SMALL.image_size
 RED, BLUE = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
 COVERED, BARE = torch.ones(1, 1, SIZE, SIZE), torch.zeros(1, 1, SIZE, SIZE)
-LIMIT, SAME = 4, 0.5
+BLANK = torch.full((1, 3, SIZE, SIZE), -5.0)  # no object has this colour
+LIMIT, SAME, NEXT = 4, 0.5, 100
 
 
 def slots_of(*objects) -> Slots:
@@ -29,17 +31,28 @@ class World:
     """Frame after frame of what the model tracks, with the memory of what it lost."""
 
     def __init__(self, *objects, stretch: float = 1.0) -> None:
-        self.state = replace(make_model().init(1), slots=slots_of(*objects))
+        self.model = make_model()
+        fresh = self.model.init(1)
+        next_id = torch.full_like(fresh.next_id, NEXT)
+        self.state = replace(fresh, slots=slots_of(*objects), next_id=next_id)
         self.memory = Memory.empty(self.state.slots)
         self.basis = stretch * torch.eye(SMALL.what)
 
-    def frame(self, *objects, new=(), alpha=COVERED) -> None:
+    def frame(self, *objects, new=(), alpha=COVERED, image=BLANK) -> None:
         """Show the next frame: tracked objects, and which of their ids were just found."""
         slots = slots_of(*objects)
         found = torch.isin(slots.ids, torch.tensor(new or [-2])) & slots.alive
         after = replace(self.state, slots=slots, new=found)
         self.state, self.memory = remember(
-            self.state.slots, after, self.memory, alpha, self.basis, LIMIT, SAME
+            self.model,
+            self.state.slots,
+            after,
+            self.memory,
+            image,
+            alpha,
+            self.basis,
+            LIMIT,
+            SAME,
         )
 
     @property
@@ -94,13 +107,32 @@ def test_another_object_gets_no_old_identity():
     assert world.remembered == {0: 2}
 
 
-def test_only_new_objects_can_be_old_ones():
-    """One that is tracked all along is not the hidden one, even if it comes to look like it."""
+def test_an_object_whose_slot_turns_into_another_one_is_remembered():
+    """The model hands a half-hidden puck's slot, ID included, to the arm."""
+    world = World((0, RED, 0.4, -0.2))
+    world.frame((0, BLUE, 0.4, -0.2))
+    assert world.live == [0]
+    assert world.remembered == {NEXT: 1}
+    assert world.state.next_id.tolist() == [NEXT + 1]
+    world.frame((0, BLUE, 0.4, -0.2), (7, RED, 0.4, -0.2), new=[7])
+    assert world.live == [0, NEXT]
+    assert world.remembered == {}
+
+
+def test_a_changed_look_alone_is_no_other_object():
+    world = World((0, RED, 0.4, -0.2))
+    world.frame((0, [0.5, 0.5, 0.0], 0.4, -0.2))
+    assert world.live == [0]
+    assert world.remembered == {}
+
+
+def test_a_slot_that_comes_to_look_like_a_hidden_object_is_it():
     world = World((0, RED, 0.4, -0.2), (1, BLUE, -0.4, 0.2))
     world.frame((1, BLUE, -0.4, 0.2))
+    assert world.remembered == {0: 1}
     world.frame((1, RED, -0.4, 0.2))
-    assert world.live == [1]
-    assert world.remembered == {0: 2}
+    assert world.live == [0]
+    assert world.remembered == {1: 1}  # what the slot was
 
 
 def test_a_second_view_of_a_live_object_is_not_remembered():
@@ -122,7 +154,7 @@ def test_one_candidate_takes_the_more_similar_of_two_memories():
     world.frame()
     world.frame((7, [0.82, 0.0, 0.0], 0.0, 0.0), new=[7])
     assert world.live == [1]
-    assert world.remembered == {0: 2}
+    assert world.remembered == {}  # the other one looks the same too
 
 
 def test_similarity_is_measured_in_normalised_appearance():
@@ -147,6 +179,42 @@ def test_covering_elsewhere_does_not_help():
     world = World((0, RED, 0.5, -0.5))
     world.frame(alpha=half)
     assert world.remembered == {0: 1}
+
+
+def test_a_place_that_comes_into_view_empty_sends_the_object_behind_the_nearest_cover():
+    """The puck is not where it was, and not in sight: it went with what hid it."""
+    world = World((0, RED, -0.1, 0.0))
+    half = BARE.clone()
+    half[..., SIZE // 2 :] = 1
+    world.frame(alpha=half)
+    assert world.remembered == {0: 1}
+    x, y = world.memory.slots.where[0, 0, 2:].tolist()
+    assert -0.02 < x < 0.1
+    assert abs(y) < 0.05
+
+
+def test_an_object_that_shows_does_not_grow_older_and_is_followed():
+    world = World((0, RED, 0.0, 0.0))
+    picture = decoded_picture(world.model, world.state.slots, x=0.15, y=-0.1)
+    for _ in range(LIMIT + 2):
+        world.frame(image=picture)
+    assert world.remembered == {0: 1}
+    place, _ = extent_of(
+        world.model.decoder.masks(world.memory.slots.what), world.memory.slots.where
+    )
+    assert (place[0, 0] - torch.tensor([0.15, -0.1])).abs().max() < 0.06
+
+
+def decoded_picture(model, slots: Slots, x: float, y: float) -> torch.Tensor:
+    """A blank picture with a disc of the first object's mean colour at (x, y)."""
+    colours, masks = model.decoder(slots.what)
+    weight = masks.clamp_min(1e-6)
+    colour = ((colours * weight).sum((2, 4)) / weight.sum((2, 4)))[0, 0]
+    _, extent = extent_of(masks, slots.where)
+    grid = (2 * torch.arange(SIZE) + 1) / SIZE - 1
+    down, across = torch.meshgrid(grid, grid, indexing="ij")
+    ellipse = ((across - x) / extent[0, 0, 0]) ** 2 + ((down - y) / extent[0, 0, 1]) ** 2 <= 1
+    return torch.where(ellipse, colour[:, None, None], BLANK[0])[None]
 
 
 def test_an_object_hidden_for_too_long_is_forgotten():
@@ -175,5 +243,7 @@ def test_rows_do_not_touch_each_other():
     both = one.map(lambda tensor: tensor.repeat(2, *[1] * (tensor.dim() - 1)))
     state = replace(make_model().init(2), slots=Slots.empty(SMALL, 2))
     alpha = torch.cat([COVERED, BARE])
-    _, memory = remember(both, state, Memory.empty(both), alpha, torch.eye(SMALL.what), LIMIT, SAME)
+    images, basis = BLANK.expand(2, -1, -1, -1), torch.eye(SMALL.what)
+    empty = Memory.empty(both)
+    _, memory = remember(make_model(), both, state, empty, images, alpha, basis, LIMIT, SAME)
     assert memory.slots.alive.tolist() == [[True, False, False], [False, False, False]]

@@ -236,12 +236,24 @@ def test_appearance_is_smoothed_per_object(monkeypatch):
     """Each frame keeps a share of the former appearance, wherever the object's slot is."""
     tracker = make_tracker(first_passes=1, smooth=0.75)
     red, blue = (0, RED, 0.4, -0.2), (1, BLUE, -0.5, 0.5)
-    frames = [(slots_of(red, blue), [0, 1], 1.0), (slots_of((1, RED, -0.5, 0.5)), [], 0.0)]
+    purple = [0.5, 0.5, 0.0]
+    frames = [(slots_of(red, blue), [0, 1], 1.0), (slots_of((1, purple, -0.5, 0.5)), [], 0.0)]
     scripted(monkeypatch, frames)
     images, actions = np.zeros((2, 1, SIZE, SIZE, 3), np.uint8), np.zeros((2, 1, 2), np.float32)
     _, found = track(tracker, images, actions)
     np.testing.assert_allclose(found[0].what[0, :2], [RED, BLUE])
-    np.testing.assert_allclose(found[1].what[0, 0], 0.25 * np.array(RED) + 0.75 * np.array(BLUE))
+    np.testing.assert_allclose(found[1].what[0, 0], 0.25 * np.array(purple) + 0.75 * np.array(BLUE))
+
+
+def test_a_slot_that_becomes_another_object_has_its_new_look_at_once(monkeypatch):
+    """And the object it was is remembered as it looked."""
+    tracker = make_tracker(first_passes=1, smooth=0.75)
+    frames = [(slots_of((0, RED, 0.4, -0.2)), [0], 1.0), (slots_of((0, BLUE, 0.4, -0.2)), [], 1.0)]
+    scripted(monkeypatch, frames)
+    images, actions = np.zeros((2, 1, SIZE, SIZE, 3), np.uint8), np.zeros((2, 1, 2), np.float32)
+    carry, found = track(tracker, images, actions)
+    np.testing.assert_allclose(found[1].what[0, :2], [BLUE, RED])
+    assert carry.age[0].tolist() == [0, 1, 0]
 
 
 def test_an_object_seen_twice_is_reported_once(monkeypatch):

@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from smorl.perception.scalor.geometry import crop
-from smorl.perception.scalor.model import State
+from smorl.perception.scalor.model import Scalor, State
+from smorl.perception.scalor.search import search
 from smorl.perception.scalor.slots import Slots
 
-_COVERED = 0.3  # share of a lost object's place above which something hides it
+# Normalised difference of looks from one frame to the next beyond which a tracked object has become
+# another one: the model hands a half-hidden puck's slot to the arm. Different objects are about the
+# square root of 2 apart.
+TURNED = 1.0
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,11 @@ class Memory:
 
 
 def remember(
+    model: Scalor,
     before: Slots,
     state: State,
     memory: Memory,
+    images: Tensor,
     covered: Tensor,
     what_basis: Tensor,
     limit: int,
@@ -52,42 +57,50 @@ def remember(
 ) -> tuple[State, Memory]:
     """Update the memory after a frame; return the state with restored IDs, and the memory.
 
-    A newly found object that looks like a remembered one (normalised what distance below
-    `same`) is that one, and gets its ID back. A lost object is remembered while its last place is
-    covered, for at most `limit` frames, unless a live object looks the same. `covered`
-    (B, 1, S, S) says where something stands before the background.
+    `before` are the objects of the frame before, with the looks they are known by. A newly found
+    object that looks like a remembered one (normalised what distance below `same`) is that one,
+    and gets its ID back. A lost object is remembered while it may be somewhere near its last place
+    (see `search`), for at most `limit` frames out of sight, unless a live object looks the same.
+    `covered` (B, 1, S, S) says where something stands before the background.
     """
     slots = state.slots
-    gap = (slots.what[:, :, None] - memory.slots.what[:, None]) @ what_basis
-    near = gap.norm(dim=-1)  # (B, live, remembered)
-    possible = (slots.alive & state.new)[..., None] & memory.slots.alive[:, None]
-    near = torch.where(possible, near, torch.inf)
+    near = _difference(slots, memory.slots, what_basis)  # (B, live, remembered)
+    possible = slots.alive[..., None] & memory.slots.alive[:, None]
+    wanted = torch.where(possible, near, torch.inf)
     # Each remembered object goes to its nearest candidate if that one prefers it too.
-    mutual = (near == near.amin(1, keepdim=True)) & (near == near.amin(2, keepdim=True))
-    back = mutual & (near < same)
-    returned, restored = back.any(1), back.any(2)
+    mutual = (wanted == wanted.amin(1, keepdim=True)) & (wanted == wanted.amin(2, keepdim=True))
+    back = mutual & (wanted < same)
+    restored = back.any(2)
     ids = torch.where(back, memory.slots.ids[:, None], -1).amax(2)
     slots = replace(slots, ids=torch.where(restored, ids, slots.ids))
-    kept = replace(memory.slots, alive=memory.slots.alive & ~returned)
-    still = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
-    # One that looks like a live object was a second view of it, not something hidden behind it.
-    gap = (before.what[:, :, None] - slots.what[:, None]) @ what_basis
-    double = ((gap.norm(dim=-1) < same) & slots.alive[:, None]).any(2)
-    lost = replace(before, alive=before.alive & ~still.any(2) & ~double)
+    # What looks like a live object is that object, or a second view of it: not hidden behind it.
+    double = (near < same) & slots.alive[..., None]
+    kept = replace(memory.slots, alive=memory.slots.alive & ~double.any(1))
+    gap = _difference(before, slots, what_basis)
+    double = (gap < same) & slots.alive[:, None]
+    named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
+    still = named & (gap < TURNED)
+    lost = replace(before, alive=before.alive & ~still.any(2) & ~double.any(2))
+    # The model's ID stays with what took it over; the object itself goes on under a new one.
+    robbed = lost.alive & named.any(2)
+    fresh = torch.cumsum(robbed, 1) - 1 + state.next_id[:, None]
+    lost = replace(lost, ids=torch.where(robbed, fresh, lost.ids))
+    state = replace(state, slots=slots, next_id=state.next_id + robbed.sum(1))
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
     count = slots.alive.shape[1]
     chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
     held, age = _pick(kept, lost, chosen), age.gather(1, chosen)
-    alive = held.alive & (age <= limit) & _covered(held, covered)
-    held = replace(held, alive=alive, ids=torch.where(alive, held.ids, -1))
-    return replace(state, slots=slots), Memory(held, torch.where(alive, age, 0))
+    found = search(model, held, images, covered)
+    age = torch.where(found.shows, age.clamp_max(1), age)
+    alive = held.alive & (age <= limit) & found.possible
+    held = replace(found.slots, alive=alive, ids=torch.where(alive, held.ids, -1))
+    return state, Memory(held, torch.where(alive, age, 0))
 
 
-def _covered(slots: Slots, alpha: Tensor) -> Tensor:
-    """Whether much of the middle of each object's box is covered by something (B, N)."""
-    middle = torch.cat([slots.where[..., :2] * 0.5, slots.where[..., 2:]], -1)
-    return crop(alpha.clamp(0, 1), middle, 4).mean((2, 3, 4)) > _COVERED
+def _difference(one: Slots, two: Slots, what_basis: Tensor) -> Tensor:
+    """How different each pair looks, (B, N, M)."""
+    return torch.cdist(one.what @ what_basis, two.what @ what_basis)
 
 
 def _pick(one: Slots, two: Slots, chosen: Tensor) -> Slots:
