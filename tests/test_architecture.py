@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "training",
     },
     "figures": {"errors"},
+    "reproduction": {"errors", "config", "presets", "training", "figures"},
 }  # fmt: skip
 FORBIDDEN_LIBRARIES = {
     "envs": {"torch", "sklearn", "matplotlib"},

@@ -1,0 +1,150 @@
+"""`smorl reproduce FIGURE`: from nothing to a figure of the paper, in one command."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from smorl.errors import InvalidInput, RunConflict
+from smorl.reproduction.costs import said
+from smorl.reproduction.jobs import Job, conflicts, pending
+from smorl.reproduction.plan import FIGURES, Figure, get_figure, jobs_of
+from smorl.reproduction.recipes import SCALES, Setting
+
+_IMAGES = Path("docs/images/paper")
+
+
+def main(argv: list[str]) -> int:
+    """List the figures, or make one."""
+    args = _parser().parse_args(argv)
+    if args.figure is None:
+        sys.stdout.write(_listing())
+        return 0
+    figure = get_figure(args.figure)
+    setting = _setting(figure, args)
+    jobs = jobs_of(figure, setting)
+    states, wrong = conflicts(jobs)
+    todo = pending(jobs, states)
+    more = f" ({len(wrong) - 1} more like this)" if len(wrong) > 1 else ""
+    if args.dry_run:
+        sys.stderr.write(f"Note: {wrong[0]}{more}\n" if wrong else "")
+        sys.stdout.write("".join(f"{job.line()}\n" for job in todo))
+        return 0
+    if wrong:
+        raise RunConflict(wrong[0] + more)
+    cost = said(sum(job.minutes for job in todo) / args.jobs)
+    ready = len(jobs) - len(todo)
+    sys.stderr.write(f"{figure.name}: {len(todo)} commands to run, {ready} done or not needed")
+    sys.stderr.write(f"; about {cost}.\n" if todo else ".\n")
+    code = _run(todo, args, shlex.join(["smorl", "reproduce", *argv])) if todo else 0
+    return code or _conclude(figure, setting, jobs, args)
+
+
+def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
+    seeds = figure.default_seeds if args.seeds is None else args.seeds
+    for name, value in (("seeds", seeds), ("jobs", args.jobs)):
+        if value < 1:
+            raise InvalidInput(f"--{name} {value} must be at least 1.")
+    if figure.single and seeds != 1:
+        raise InvalidInput(f"{figure.name} looks at one model; leave --seeds {seeds} out.")
+    if args.perception == "shipped" and args.scale != "fast":
+        raise InvalidInput(
+            f"no perception of the {args.scale} scale comes with the package; use "
+            "--perception own, or leave it out."
+        )
+    own = args.perception == "own" or args.scale != "fast"
+    return Setting(args.scale, tuple(range(seeds)), own, Path(args.out), Path(args.results))
+
+
+def _run(todo: Sequence[Job], args: argparse.Namespace, command: str) -> int:
+    """Run what there is to do; 0 if all went well."""
+    from smorl.reproduction.progress import Board
+    from smorl.reproduction.runner import Runner
+
+    runner = Runner(todo, args.jobs, Path(args.out) / "logs")
+    with Board(todo, args.jobs) as board:
+
+        def show(r: Runner) -> None:
+            gone = [*r.outcome.blocked, *(j for j in todo if j.name in r.outcome.failed)]
+            board.show(r.outcome.done, [child.job for child in r.running], gone)
+
+        outcome = runner.run(show, board.note)
+    if outcome.stopped:
+        sys.stderr.write(f"Stopped and saved. The same command goes on: {command}\n")
+        return 130
+    if outcome.failed:
+        blocked = f", {len(outcome.blocked)} that need them not started" if outcome.blocked else ""
+        sys.stderr.write(
+            f"{len(outcome.failed)} of {len(todo)} failed ({', '.join(outcome.failed)}){blocked}; "
+            f"no figure was drawn. The same command tries again: {command}\n"
+        )
+        return 1
+    return 0
+
+
+def _conclude(figure: Figure, setting: Setting, jobs: list[Job], args: argparse.Namespace) -> int:
+    """Put the numbers on record and draw them."""
+    from smorl.figures.paper import draw
+    from smorl.reproduction.record import put_on_record
+
+    kept, notes = put_on_record(jobs)
+    sys.stderr.write("".join(f"kept {path}\n" for path in kept))
+    sys.stderr.write("".join(f"Note: {note}\n" for note in notes))
+    apart = setting.results != setting.record
+    images = Path(args.images) if args.images else setting.results / "images" if apart else _IMAGES
+    for path in draw(figure.name, setting.results, images):
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _listing() -> str:
+    """Return the figures with their costs at the default number of seeds."""
+    rows = []
+    for figure in FIGURES.values():
+        jobs = jobs_of(figure, Setting(seeds=tuple(range(figure.default_seeds))))
+        runs = sum(job.training is not None for job in jobs)
+        cost = said(sum(job.minutes for job in jobs))
+        rows.append(f"{figure.name:<16} {runs:>4}  {cost:>8}  {figure.line}\n")
+    return (
+        f"{'figure':<16} {'runs':>4}  {'one core':>8}\n{''.join(rows)}\n"
+        "Runs and time are those of `smorl reproduce FIGURE`: the fast scale, 3 seeds where there "
+        "are seeds.\nFigures share runs: what one has trained the next one finds. --help explains "
+        "more.\n"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="smorl reproduce",
+        description="Make a figure of the paper: plan the runs it needs, skip the finished ones, "
+        "resume the broken ones, run the others side by side, keep their small files in the "
+        "results and draw. Without a figure: list them. A run whose results are on record already "
+        "counts as finished; --results mine starts from nothing. Ctrl-C saves; the same command "
+        "goes on.",
+        epilog="ablation: the fast presets hand the goal's object, the arm and offsets to the "
+        "networks beside the attention (networks.matched, .body, .relative), which would hide what "
+        "the attention does; all its variants have these switched off. mig has 2 objects where "
+        "the paper has 3, as the VAEs are those of RIG. Runs and results of the paper scale, and "
+        "those with an own perception, have folders of their own (runs/paper, "
+        "results/own-perception).",
+    )
+    parser.add_argument("figure", nargs="?", metavar="FIGURE", help=", ".join(FIGURES))
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N - 1 (default 3)")
+    parser.add_argument(
+        "--scale", choices=SCALES, default="fast", metavar="fast|paper",
+        help="presets for two cores, or the paper's settings, which take days (default fast)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--perception", choices=("shipped", "own"),
+        help="of SMORL from pixels at the fast scale: the one that comes with the package "
+        "(default), or one trained first for every seed",
+    )  # fmt: skip
+    parser.add_argument("--jobs", type=int, default=1, metavar="J", help="side by side (default 1)")
+    parser.add_argument("--dry-run", action="store_true", help="only print the commands")
+    parser.add_argument("--out", default="runs", help="where runs go (default runs)")
+    parser.add_argument("--results", default="results", help="what to keep (default results)")
+    parser.add_argument("--images", help=f"pictures (default {_IMAGES})")
+    return parser

@@ -1,0 +1,126 @@
+"""What a run is started from at each scale: a preset and what it overrides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Scale = Literal["fast", "paper", "debug"]
+SCALES: tuple[Scale, ...] = ("fast", "paper", "debug")
+
+# The torso of each variant of App. B; what is not named stays as the preset has it.
+ABLATION = {
+    "both": {"networks.torso.queries": "3"},
+    "conditional": {"networks.torso.queries": "0"},
+    "unconditional": {"networks.torso.queries": "3", "networks.torso.heads": "0"},
+    "deepsets": {"networks.torso.kind": "deepsets"},
+    "deepsets-padded": {"networks.torso.kind": "deepsets-padded"},
+}
+# Twice the steps of visual-rearrange-2.
+LONG_STEPS: dict[Scale, int] = {"fast": 140_000, "paper": 1_820_000, "debug": 480}
+
+
+@dataclass(frozen=True)
+class Quick:
+    """Options that make the commands beside training quick; none where results count."""
+
+    evaluate: tuple[str, ...] = ()
+    study: tuple[str, ...] = ()
+    look: tuple[str, ...] = ()
+
+
+QUICK: dict[Scale, Quick] = {
+    "fast": Quick(),
+    "paper": Quick(),
+    "debug": Quick(("--episodes", "2"), ("--episodes", "2"), ("--episodes", "4", "--steps", "5")),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a figure is made. `own`: every seed trains its own perception.
+
+    `out` and `record` are where runs and results of the fast scale with the shipped perception
+    lie; everything else has folders below them, so that nothing is mixed up.
+    """
+
+    scale: Scale = "fast"
+    seeds: tuple[int, ...] = (0,)
+    own: bool = False
+    out: Path = Path("runs")
+    record: Path = Path("results")
+
+    def runs(self, sees: bool = False) -> Path:
+        """Return where runs go; `sees`: those that differ by their perception."""
+        folder = self.out if self.scale == "fast" else self.out / self.scale
+        return folder / "own-perception" if sees and self._apart else folder
+
+    @property
+    def results(self) -> Path:
+        """Where results are kept."""
+        folder = self.record if self.scale == "fast" else self.record / self.scale
+        return folder / "own-perception" if self._apart else folder
+
+    @property
+    def _apart(self) -> bool:
+        return self.scale == "fast" and self.own
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A preset and its overrides by dotted field."""
+
+    preset: str
+    overrides: dict[str, str] = field(default_factory=dict)
+
+
+_DEBUG_PRESETS = {
+    "gt": "debug", "visual": "debug-visual", "rig": "debug-rig", "skewfit": "debug-skewfit",
+}  # fmt: skip
+_DEBUG_SAC = {
+    "collect.total_steps": "250",
+    "collect.initial_steps": "125",
+    "collect.num_envs": "5",
+    "sac.batch_size": "32",
+    "evaluation.every": "125",
+    "evaluation.episodes": "2",
+    "evaluation.final_episodes": "4",
+    "evaluation.subgoals.length": "9",
+}
+
+
+def env_id(task: str, n: int, visual: bool) -> str:
+    """Return the id of an environment."""
+    return f"smorl/{'Visual' if visual else ''}{task.capitalize()}{n}-v0"
+
+
+def agent_recipe(scale: Scale, kind: str, task: str, n: int) -> Recipe:
+    """Return how an agent is trained; `kind` is gt, sac, visual, rig or skewfit."""
+    preset = f"{kind}-{task}-{n}"
+    if scale != "debug":
+        return Recipe(preset if scale == "fast" else f"paper-{preset}")
+    if kind == "sac":
+        return Recipe(preset, _DEBUG_SAC)
+    return Recipe(_DEBUG_PRESETS[kind], {"env": env_id(task, n, kind != "gt")})
+
+
+def perception_recipe(scale: Scale, n: int) -> Recipe:
+    """Return how a perception is trained. Paper: SCALOR with three pucks as with two."""
+    if scale == "fast":
+        return Recipe(f"scalor-{n}")
+    env = {"env": env_id("rearrange", n, True)}
+    if scale == "debug":
+        return Recipe("debug-scalor", env)
+    return Recipe(f"paper-scalor-{n}") if n <= 2 else Recipe("paper-scalor-2", env)
+
+
+def without_crutches(scale: Scale) -> dict[str, str]:
+    """Return what an ablation switches off in all its variants.
+
+    The fast presets hand the goal's object and the arm to the networks beside the attention, and
+    offsets to every object. That would hide what the attention is good for.
+    """
+    if scale == "paper":
+        return {}
+    return {f"networks.{name}": "false" for name in ("matched", "body", "relative")}
