@@ -108,14 +108,22 @@ def test_another_object_gets_no_old_identity():
 
 
 def test_an_object_whose_slot_turns_into_another_one_is_remembered():
-    """The model hands a half-hidden puck's slot, ID included, to the arm."""
+    """The model hands a half-hidden puck's slot, ID included, to the arm; the puck keeps it."""
     world = World((0, RED, 0.4, -0.2))
     world.frame((0, BLUE, 0.4, -0.2))
-    assert world.live == [0]
-    assert world.remembered == {NEXT: 1}
+    assert world.live == [NEXT]
+    assert world.remembered == {0: 1}
     assert world.state.next_id.tolist() == [NEXT + 1]
-    world.frame((0, BLUE, 0.4, -0.2), (7, RED, 0.4, -0.2), new=[7])
-    assert world.live == [0, NEXT]
+    world.frame((NEXT, BLUE, 0.4, -0.2), (7, RED, 0.4, -0.2), new=[7])
+    assert world.live == [NEXT, 0]
+    assert world.remembered == {}
+
+
+def test_an_object_that_keeps_its_colour_is_still_itself():
+    world = World((0, RED, 0.4, -0.2))
+    colour = decoded_colour(world.model, world.state.slots)
+    world.frame((0, BLUE, 0.4, -0.2), image=colour[:, None, None].expand(1, 3, SIZE, SIZE))
+    assert world.live == [0]
     assert world.remembered == {}
 
 
@@ -205,16 +213,30 @@ def test_an_object_that_shows_does_not_grow_older_and_is_followed():
     assert (place[0, 0] - torch.tensor([0.15, -0.1])).abs().max() < 0.06
 
 
-def decoded_picture(model, slots: Slots, x: float, y: float) -> torch.Tensor:
-    """A blank picture with a disc of the first object's mean colour at (x, y)."""
+def decoded_colour(model, slots: Slots) -> torch.Tensor:
+    """The mean colour (3,) of the first object."""
     colours, masks = model.decoder(slots.what)
     weight = masks.clamp_min(1e-6)
-    colour = ((colours * weight).sum((2, 4)) / weight.sum((2, 4)))[0, 0]
-    _, extent = extent_of(masks, slots.where)
+    return ((colours * weight).sum((2, 4)) / weight.sum((2, 4)))[0, 0]
+
+
+def decoded_picture(model, slots: Slots, x: float, y: float) -> torch.Tensor:
+    """A blank picture with a disc of the first object's mean colour at (x, y)."""
+    colour = decoded_colour(model, slots)
+    _, extent = extent_of(model.decoder.masks(slots.what), slots.where)
     grid = (2 * torch.arange(SIZE) + 1) / SIZE - 1
     down, across = torch.meshgrid(grid, grid, indexing="ij")
     ellipse = ((across - x) / extent[0, 0, 0]) ** 2 + ((down - y) / extent[0, 0, 1]) ** 2 <= 1
     return torch.where(ellipse, colour[:, None, None], BLANK[0])[None]
+
+
+def test_an_object_that_went_far_is_found_again():
+    world = World((0, RED, -0.3, 0.0))
+    picture = decoded_picture(world.model, world.state.slots, x=0.3, y=0.2)
+    world.frame(image=picture)
+    where, what = world.memory.slots.where, world.memory.slots.what
+    place, _ = extent_of(world.model.decoder.masks(what), where)
+    assert (place[0, 0] - torch.tensor([0.3, 0.2])).abs().max() < 0.06
 
 
 def test_an_object_hidden_for_too_long_is_forgotten():

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from smorl.perception.scalor.search import _fit, _offsets
+from smorl.perception.scalor.search import _REACH, _fit, _offsets
 
 AXES = (0.1, 0.13)
-DOWN, ACROSS = _offsets()
+DOWN, ACROSS = _offsets(_REACH)
 SPACING = float(ACROSS[0, 1] - ACROSS[0, 0])
 PLACES = [(0.0, 0.0), (0.1, -0.05), (-0.13, 0.07)]
 
@@ -16,7 +16,7 @@ def ellipse(x: float, y: float) -> torch.Tensor:
 
 
 def fit(like: torch.Tensor, clear: torch.Tensor) -> torch.Tensor:
-    return _fit(like[None, None], clear[None, None], torch.tensor([[AXES]]))[0, 0]
+    return _fit(like[None, None], clear[None, None], torch.tensor([[AXES]]), _REACH)[0, 0]
 
 
 @pytest.mark.parametrize("place", PLACES)

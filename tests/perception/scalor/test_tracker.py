@@ -194,7 +194,9 @@ def scripted(monkeypatch, frames):
     def step(model, state, image, encoded, action, *, first):
         slots, new, alpha = next(script)
         found = torch.isin(slots.ids, torch.tensor(new or [-2])) & slots.alive
-        after = replace(state, slots=slots, new=found, started=torch.ones_like(state.started))
+        next_id = torch.maximum(state.next_id, slots.ids.amax(1) + 1)
+        started = torch.ones_like(state.started)
+        after = replace(state, slots=slots, new=found, started=started, next_id=next_id)
         picture = torch.zeros(1, 3, SIZE, SIZE)
         cover = torch.full((1, 1, SIZE, SIZE), alpha)
         parts = (slots.what, slots.where, slots.depth, slots.presence)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from smorl.perception.scalor.model import Scalor, State
-from smorl.perception.scalor.search import search
+from smorl.perception.scalor.search import keeps_colour, search
 from smorl.perception.scalor.slots import Slots
 
 # Normalised difference of looks from one frame to the next beyond which a tracked object has become
@@ -79,13 +79,14 @@ def remember(
     gap = _difference(before, slots, what_basis)
     double = (gap < same) & slots.alive[:, None]
     named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
-    still = named & (gap < TURNED)
-    lost = replace(before, alive=before.alive & ~still.any(2) & ~double.any(2))
-    # The model's ID stays with what took it over; the object itself goes on under a new one.
-    robbed = lost.alive & named.any(2)
-    fresh = torch.cumsum(robbed, 1) - 1 + state.next_id[:, None]
-    lost = replace(lost, ids=torch.where(robbed, fresh, lost.ids))
-    state = replace(state, slots=slots, next_id=state.next_id + robbed.sum(1))
+    turned = named & before.alive[..., None] & (gap > TURNED) & ~double.any(2, keepdim=True)
+    turned &= ~keeps_colour(model, before, slots, turned, images)
+    lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double.any(2))
+    # What took a slot over is somebody else, and gets an ID of its own.
+    thief = turned.any(1)
+    fresh = torch.cumsum(thief, 1) - 1 + state.next_id[:, None]
+    slots = replace(slots, ids=torch.where(thief, fresh, slots.ids))
+    state = replace(state, slots=slots, next_id=state.next_id + thief.sum(1))
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
     count = slots.alive.shape[1]

@@ -19,11 +19,13 @@ from smorl.perception.scalor.model import Scalor
 from smorl.perception.scalor.slots import Slots
 
 _REACH = 0.3  # image coordinates, how far from its last place an object is looked for
+_FAR = 0.8  # and how far if it is not there
 _POINTS = 20  # per side of the square that is searched
 _LIKE = 0.2  # difference of colour, 0 to 1, up to which a pixel may belong to an object
-_LEAST = 0.01  # share of the square that must be like the object; about 4 pixels
+_LEAST = 0.36  # points of its colour, in a square of reach 1, that make an object show; 4 nearby
 _HALF = 6  # points on either side of an object's middle that its shape may reach
 _SOFT = 1.0  # points by which a place may explain less and still count
+_MOST = 0.5  # share of an object's middle that shows its colour if it is still there
 _COVERED = 0.3  # share of an object's place that must be covered to hide it
 
 
@@ -39,72 +41,116 @@ class Found:
 def search(model: Scalor, lost: Slots, images: Tensor, covered: Tensor) -> Found:
     """Move lost objects to where pictures (B, 3, S, S) show their colour, or could hide them.
 
-    An object goes to the centre of the pixels that have its colour. Without any it stays if its
-    place is hidden, else it goes to the nearest place that is; if there is none, it is not there.
-    `covered` (B, 1, S, S) says where something stands before the background.
+    An object goes to where its shape explains the pixels of its colour best. Without any it stays
+    if its place is hidden, else it goes to the nearest place that is; if there is none, it is not
+    there. `covered` (B, 1, S, S) says where something stands before the background.
     """
     shows, possible = torch.zeros_like(lost.alive), torch.zeros_like(lost.alive)
     rows = lost.alive.any(1).nonzero()[:, 0]
     if not len(rows):
         return Found(lost, shows, possible)
     some, images, covered = lost.rows(rows), images[rows], covered[rows].clamp(0, 1)
-    colours, masks = model.decoder(some.what)
-    place, extent = extent_of(masks, some.where)
-    weight = masks.clamp_min(1e-6)
-    colour = (colours * weight).sum((2, 4)) / weight.sum((2, 4))  # (R, N, 3)
-    window = torch.cat([torch.full_like(place, _REACH), place], -1)
-    view = crop(images, window, _POINTS)  # (R, N, P, 3, P)
-    like = (view - colour[:, :, None, :, None]).abs().amax(3) < _LIKE
-    hides = crop(covered, window, _POINTS)[:, :, :, 0]
-    like &= hides > 0.5
-    seen = like.float().mean((2, 3)) >= _LEAST
-    at = _fit(like, hides <= 0.5, extent)
+    colour, place, extent = _look(model, some)
+    view = _View(images, covered, colour, extent)
+    seen, at = view.around(place, _REACH)
+    if not bool((seen | ~some.alive).all()):
+        # Gone from there: look at most of the picture, and then more closely.
+        far, there = view.around(place, _FAR)
+        close, more = view.around(place + there, _REACH)
+        at = torch.where(seen[..., None], at, there + more)
+        seen = seen | (far & close)
     hidden = crop(covered, torch.cat([extent / 2, place], -1), 4).mean((2, 3, 4)) > _COVERED
-    near, beside = _nearest(hides > 0.5)
+    near, beside = view.nearest_cover(place)
     move = torch.where(seen[..., None], at, torch.where(hidden[..., None], 0.0, beside))
-    where = torch.cat([some.where[..., :2], some.where[..., 2:] + move], -1)
-    everywhere = lost.where.clone()
-    everywhere[rows] = where
+    where = lost.where.clone()
+    where[rows] = torch.cat([some.where[..., :2], some.where[..., 2:] + move], -1)
     shows[rows], possible[rows] = seen, seen | hidden | near
-    return Found(replace(lost, where=everywhere), shows & lost.alive, possible & lost.alive)
+    return Found(replace(lost, where=where), shows & lost.alive, possible & lost.alive)
 
 
-def _offsets() -> tuple[Tensor, Tensor]:
-    """Offsets (P, P) of the square's points from its middle, down and across."""
-    line = ((2 * torch.arange(_POINTS) + 1) / _POINTS - 1) * _REACH
+def keeps_colour(model: Scalor, before: Slots, now: Slots, pairs: Tensor, images: Tensor) -> Tensor:
+    """Of `pairs` (B, N, M) of slots before and now: does the place now show the colour before?
+
+    An object that is touched may be encoded quite differently, but it does not change its colour.
+    """
+    result = torch.zeros_like(pairs)
+    rows = pairs.flatten(1).any(1).nonzero()[:, 0]
+    if not len(rows):
+        return result
+    colour = _look(model, before.rows(rows))[0]
+    _, place, extent = _look(model, now.rows(rows))
+    for slot in range(pairs.shape[1]):
+        middle = torch.cat([extent / 2, place], -1)
+        like = _like(images[rows], middle, colour[:, slot, None], 6)
+        result[rows, slot] = like.float().mean((2, 3)) > _MOST
+    return result & pairs
+
+
+def _look(model: Scalor, slots: Slots) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean colour (R, N, 3), place and half extent (R, N, 2) of objects."""
+    colours, masks = model.decoder(slots.what)
+    weight = masks.clamp_min(1e-6)
+    colour = (colours * weight).sum((2, 4)) / weight.sum((2, 4))
+    return colour, *extent_of(masks, slots.where)
+
+
+def _like(images: Tensor, boxes: Tensor, colour: Tensor, points: int) -> Tensor:
+    """Which points (R, N, P, P) of boxes (R, N, 4) in pictures have a colour (R, N or 1, 3)."""
+    view = crop(images, boxes, points)
+    return (view - colour[:, :, None, :, None]).abs().amax(3) < _LIKE
+
+
+def _offsets(reach: float) -> tuple[Tensor, Tensor]:
+    """Offsets (P, P) of a square's points from its middle, down and across."""
+    line = ((2 * torch.arange(_POINTS) + 1) / _POINTS - 1) * reach
     down, across = torch.meshgrid(line, line, indexing="ij")
     return down, across
 
 
-def _fit(like: Tensor, clear: Tensor, extent: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class _View:
+    """Pictures (R, ., S, S), and the colours (R, N, 3) and half extents (R, N, 2) to look for."""
+
+    images: Tensor
+    covered: Tensor
+    colour: Tensor
+    extent: Tensor
+
+    def around(self, place: Tensor, reach: float) -> tuple[Tensor, Tensor]:
+        """Whether each object shows in a square around `place` (R, N, 2), and how far off it is."""
+        box = torch.cat([torch.full_like(place, reach), place], -1)
+        hides = crop(self.covered, box, _POINTS)[:, :, :, 0] > 0.5
+        like = _like(self.images, box, self.colour, _POINTS) & hides
+        least = max(1.0, _LEAST / reach**2)
+        return like.sum((2, 3)) >= least, _fit(like, ~hides, self.extent, reach)
+
+    def nearest_cover(self, place: Tensor) -> tuple[Tensor, Tensor]:
+        """Whether something is covered around `place`, and how far off the nearest such point is."""
+        box = torch.cat([torch.full_like(place, _REACH), place], -1)
+        on = crop(self.covered, box, _POINTS)[:, :, :, 0] > 0.5
+        down, across = _offsets(_REACH)
+        least, index = torch.where(on, down**2 + across**2, torch.inf).flatten(2).min(-1)
+        offset = torch.stack([across.flatten()[index], down.flatten()[index]], -1)
+        found = least.isfinite()
+        return found, torch.where(found[..., None], offset, 0.0)
+
+
+def _fit(like: Tensor, clear: Tensor, extent: Tensor, reach: float) -> Tensor:
     """Offset (R, N, 2) at which an ellipse of half axes `extent` (R, N, 2) explains a square best.
 
     It should contain the points that are `like` the object (R, N, P, P) and none that are `clear`
     and so show the background; what covers it may hide the rest. Among equals the mean is taken.
     """
-    down, across = _offsets()
-    axes = extent.clamp_min(2 * _REACH / _POINTS)[..., None, None]
+    down, across = _offsets(reach)
+    axes = extent.clamp_min(2 * reach / _POINTS)[..., None, None]
     middle = slice(_POINTS // 2 - _HALF, _POINTS // 2 + _HALF)
-    shape = (across[middle, middle] / axes[:, :, 0]) ** 2 + (
-        down[middle, middle] / axes[:, :, 1]
-    ) ** 2
-    inside = (shape <= 1).float()
+    x, y = across[middle, middle] / axes[:, :, 0], down[middle, middle] / axes[:, :, 1]
+    inside = (x**2 + y**2 <= 1).float()
     count = like.shape[0] * like.shape[1]
     value = (like.float() - clear.float()).reshape(1, count, _POINTS, _POINTS)
-    # The kernel has an even size, like the square, so a centre between the points is in the middle.
     value = F.pad(value, (_HALF, _HALF - 1, _HALF, _HALF - 1))
     score = F.conv2d(value, inside.reshape(count, 1, 2 * _HALF, 2 * _HALF), groups=count)
     weight = (score.reshape(*like.shape[:2], -1) / _SOFT).softmax(-1)
-    # A kernel around a point that is half a spacing before the middle of its even size.
-    shift = _REACH / _POINTS
+    # The middle of an even kernel lies half a spacing before the point that it belongs to.
+    shift = reach / _POINTS
     return torch.stack([weight @ across.flatten(), weight @ down.flatten()], -1) - shift
-
-
-def _nearest(on: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether any point (R, N, P, P) is on, and the offset (R, N, 2) of the nearest one."""
-    down, across = _offsets()
-    distance = torch.where(on, (down**2 + across**2), torch.inf).flatten(2)
-    least, index = distance.min(-1)
-    offset = torch.stack([across.flatten()[index], down.flatten()[index]], -1)
-    found = least.isfinite()
-    return found, torch.where(found[..., None], offset, 0.0)

@@ -11,7 +11,7 @@ from torch import Tensor
 from smorl.errors import InvalidInput
 from smorl.perception.scalor.geometry import paste_each
 from smorl.perception.scalor.masks import extent_of, visible_pixels
-from smorl.perception.scalor.memory import TURNED, Memory, remember
+from smorl.perception.scalor.memory import Memory, remember
 from smorl.perception.scalor.model import Scalor, State
 from smorl.perception.scalor.online import Sketch, paint, track, unlike_background
 from smorl.perception.scalor.rows import join_rows, mix_rows, pick_rows
@@ -242,16 +242,14 @@ class ScalorTracker:
     def _smooth(self, carry: Carry, objects: Slots, age: Tensor) -> Tensor:
         """Mix each object's look with what it was; a first frame has nothing to mix.
 
-        One out of sight keeps its look; one that has become something else has a new look.
+        One out of sight keeps its look.
         """
         before = torch.as_tensor(carry.ids)[:, None]
         same = (objects.ids[..., None] == before) & objects.alive[..., None]
         same &= carry.state.started[:, None, None]
-        former = same.float() @ carry.look
-        turned = ((objects.what - former) @ self.what_basis).norm(dim=-1) > TURNED
-        keep = torch.where(age > 0, 1.0, torch.where(turned, 0.0, self.config.smooth))
-        share = keep[..., None] * same.any(2, keepdim=True)
-        return (1 - share) * objects.what + share * former
+        keep = torch.where(age > 0, 1.0, self.config.smooth)[..., None]
+        share = keep * same.any(2, keepdim=True)
+        return (1 - share) * objects.what + share * (same.float() @ carry.look)
 
     def _images(self, observation: np.ndarray) -> Tensor:
         size = self.model.config.image_size
