@@ -11,6 +11,7 @@ from smorl.errors import InvalidInput
 from smorl.figures.statistics import (
     bootstrap,
     interquartile_mean,
+    mean_difference,
     probability_of_improvement,
     summarise,
 )
@@ -145,3 +146,39 @@ def test_conflicts_are_named():
         summarise([[[1.0]], [[1.0], [2.0]]], rng())
     with pytest.raises(InvalidInput, match="confidence"):
         bootstrap([[[1.0]]], np.mean, rng(), confidence=95)
+
+
+def test_the_mean_difference_is_paired_by_episode():
+    # Episodes differ a lot and ours is everywhere 0.1 below: pairing leaves no doubt of it.
+    episodes = np.linspace(0, 10, 40)
+    found = mean_difference([[episodes - 0.1] * 2], [[episodes] * 3], rng())
+    assert found.value == pytest.approx(-0.1)
+    assert found.low == pytest.approx(-0.1)
+    assert found.high == pytest.approx(-0.1)
+
+
+def test_the_interval_of_the_mean_difference_covers_normal_theory():
+    noise = rng(1).normal(size=(1, 400))
+    found = mean_difference([noise], [np.zeros((1, 400))], rng(2))
+    width = 1.96 * noise.std() / 20
+    assert found.value == pytest.approx(noise.mean())
+    assert found.low == pytest.approx(noise.mean() - width, abs=0.02)
+    assert found.high == pytest.approx(noise.mean() + width, abs=0.02)
+    with pytest.raises(InvalidInput, match="same episodes"):
+        mean_difference([np.zeros((1, 4))], [np.zeros((1, 5))], rng())
+
+
+def test_draws_by_counts_are_draws_of_rows_and_columns():
+    """Drawing by how often each came is the same as picking rows and columns one by one."""
+    ours, theirs = rng(3).random((3, 7)), rng(4).random((2, 7))
+    found = probability_of_improvement(
+        [ours], [theirs], rng(5), lower_is_better=True, resamples=300
+    )
+    wins = (ours[:, None] < theirs[None]).astype(float)
+    draw = rng(5)
+    rows, columns, episodes = (draw.integers(n, size=(300, n)) for n in wins.shape)
+    values = [
+        wins[a][:, b][:, :, c].mean() for a, b, c in zip(rows, columns, episodes, strict=True)
+    ]
+    assert found.low == pytest.approx(np.quantile(values, 0.025))
+    assert found.high == pytest.approx(np.quantile(values, 0.975))

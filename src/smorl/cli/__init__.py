@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "perception": ("smorl.cli.perception", "objects from pixels: collect, train, evaluate, show"),
     "results": ("smorl.cli.results", "a table of finished runs; keep them for the record"),
     "curves": ("smorl.cli.curves", "draw learning curves from runs or committed results"),
+    "figures": ("smorl.cli.figures", "draw the figures of the paper; write the page of claims"),
     "reproduce": ("smorl.cli.reproduce", "make a figure of the paper: plan, run, keep, draw"),
     "bench": ("smorl.cli.bench", "measure speed: `bench envs`, `bench learner`"),
 }

@@ -21,7 +21,12 @@ _REACH = 1e3  # how far beyond the centres the borders of the partition go, in t
 
 
 def draw_clusters(report: Mapping[str, Any], outs: Sequence[Path]) -> list[Path]:
-    """Draw points, partition and an example crop per cluster; one file per name in `outs`."""
+    """Draw `clusters_figure` to one file per name in `outs`."""
+    return save_figure(clusters_figure(report), outs)
+
+
+def clusters_figure(report: Mapping[str, Any]) -> Any:
+    """Return a figure with points, partition and an example crop per cluster."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
@@ -40,7 +45,7 @@ def draw_clusters(report: Mapping[str, Any], outs: Sequence[Path]) -> list[Path]
         handles=_handles(report), loc="outside lower center", ncols=4, frameon=False, fontsize=8
     )
     _crops(axis, report, plane)
-    return save_figure(figure, outs)
+    return figure
 
 
 def partition_lines(centres: NDArray[np.float64]) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -19,6 +19,8 @@ import numpy as np
 
 from smorl.errors import DamagedFile, InvalidInput
 
+DISTANCE = "mean puck distance at the end [m]"
+
 
 @dataclass(frozen=True)
 class Style:
@@ -37,6 +39,16 @@ STYLES = {
     "rig": Style("RIG", "#5f9e3f", "--", "s", 2),
     "skewfit": Style("Skew-Fit", "#a8327f", "-.", "^", 3),
     "sac-her": Style("SAC+HER (GT)", "#d1722b", (0, (4, 1, 1, 1, 1, 1)), "D", 4),
+    "smorl (tracking)": Style("SMORL, reward by ID", "#b3452c", "--", "X", 5),
+    "smorl (matching)": Style("SMORL, reward by matching", "#0f3d6b", "-", "o", 4),
+    "smorl-long": Style("SMORL, twice the steps", "#0f3d6b", "-", "o", 0),
+    "smorl-usual": Style("SMORL, usual steps", "#6f8fae", (0, (2, 1)), "", 1),
+    # The ablation of the set encoder.
+    "both": Style("both kinds of heads", "#0f3d6b", "-", "o", 6),
+    "conditional": Style("conditional heads only", "#5f9e3f", "--", "s", 7),
+    "unconditional": Style("unconditional heads only", "#a8327f", "-.", "^", 8),
+    "deepsets": Style("DeepSets, masked", "#d1722b", (0, (4, 1, 1, 1, 1, 1)), "D", 9),
+    "deepsets-padded": Style("DeepSets, padded", "#777777", (0, (1, 1)), "v", 10),
 }
 
 
@@ -122,37 +134,50 @@ def draw_curves(curves: Sequence[Curve], out: Path) -> Path:
     width = 3.6 if len(panels) < 4 else 3.0
     figure = Figure(figsize=(width * len(panels) + 0.4, 3.4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-    for axis, name in zip(axes, sorted(panels), strict=True):
-        _panel(axis, name, panels[name])
-    axes[0].set_ylim(bottom=0)  # shared, so only after every panel had its say
-    axes[0].set_ylabel("mean puck distance at the end [m]")
-    figure.legend(handles=_handles(panels), loc="outside lower center", ncols=6, frameon=False)
+    draw_panels(figure, axes, {name: panels[name] for name in sorted(panels)})
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out, dpi=150)
     return out
 
 
-def _panel(axis, name: str, methods: dict[str, list[Curve]]) -> None:
+def draw_panels(
+    figure, axes, panels: Mapping[str, Mapping[str, list[Curve]]], columns: int = 6
+) -> None:
+    """Fill `axes`, which share their heights, with a panel each; one legend for all below."""
+    for axis, (name, methods) in zip(axes, panels.items(), strict=True):
+        draw_panel(axis, name, methods)
+    axes[0].set_ylim(bottom=0)  # shared, so only after every panel had its say
+    axes[0].set_ylabel(DISTANCE)
+    handles = legend_handles(panels)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def draw_panel(axis, name: str, methods: Mapping[str, list[Curve]]) -> None:
+    """Draw the curves of one task by method: seeds thin, means thick, deviations as bands."""
     for method in sorted(methods, key=_rank, reverse=True):
         if method == "passive":  # the dotted line below
             continue
-        group, style = methods[method], _style(method)
+        group, style = methods[method], style_of(method)
         for curve in group:
             axis.plot(curve.steps / 1e3, curve.distance, color=style.colour, alpha=0.35, lw=0.6)
         steps, mean, deviation = band(group)
-        axis.plot(steps / 1e3, mean, **_look(style), markevery=max(1, len(steps) // 5))
+        axis.plot(steps / 1e3, mean, **look_of(style), markevery=max(1, len(steps) // 5))
         axis.fill_between(
             steps / 1e3, mean - deviation, mean + deviation, color=style.colour, alpha=0.18, lw=0
         )
-    passive = np.mean([curve.passive for group in methods.values() for curve in group])
-    axis.axhline(passive, color="black", ls=":", lw=1)
+    if methods:
+        passive = np.mean([curve.passive for group in methods.values() for curve in group])
+        axis.axhline(passive, color="black", ls=":", lw=1)
+    else:
+        axis.text(0.5, 0.5, "not yet run", transform=axis.transAxes, ha="center", va="center")
+        axis.set_xticks([])
     axis.set_title(name, fontsize=10)
     axis.set_xlabel("environment steps [thousand]")
     axis.set_xlim(left=0)
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _handles(panels: Mapping[str, Mapping[str, list[Curve]]]) -> list:
+def legend_handles(panels: Mapping[str, Mapping[str, list[Curve]]]) -> list:
     """One legend entry per method, with how many seeds its curves have, and the passive line."""
     from matplotlib.lines import Line2D
 
@@ -162,21 +187,23 @@ def _handles(panels: Mapping[str, Mapping[str, list[Curve]]]) -> list:
             counts[method].add(len(group))
     counts.pop("passive", None)
     found = [
-        Line2D([], [], label=f"{_style(m).label}, {_seeds(counts[m])}", **_look(_style(m)))
+        Line2D([], [], label=f"{style_of(m).label}, {_seeds(counts[m])}", **look_of(style_of(m)))
         for m in sorted(counts, key=_rank)
     ]
     return [*found, Line2D([], [], color="black", ls=":", lw=1, label="passive")]
 
 
-def _style(method: str) -> Style:
+def style_of(method: str) -> Style:
+    """How a method or a variant of an ablation is drawn."""
     return STYLES.get(method, Style(method, "#555555", rank=len(STYLES)))
 
 
 def _rank(method: str) -> tuple[int, str]:
-    return _style(method).rank, method
+    return style_of(method).rank, method
 
 
-def _look(style: Style) -> dict[str, Any]:
+def look_of(style: Style) -> dict[str, Any]:
+    """The same as the arguments of matplotlib's `plot`."""
     return {
         "color": style.colour,
         "ls": style.line,

@@ -15,14 +15,19 @@ _BARS = {"scalor": ("SCALOR", "#1b5e9e", ""), "vae": ("VAE", "#d1722b", "//")}
 
 
 def draw_mig(report: Mapping[str, Any], outs: Sequence[Path]) -> list[Path]:
-    """Draw a bar per representation and SCALOR's matrix; one file per name in `outs`."""
+    """Draw `mig_figure` to one file per name in `outs`."""
+    return save_figure(mig_figure(report), outs)
+
+
+def mig_figure(report: Mapping[str, Any]) -> Any:
+    """Return a figure with a bar per representation and SCALOR's matrix."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.6, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 2.1))
     _bars(left, report)
     _matrix(figure, right, report)
-    return save_figure(figure, outs)
+    return figure
 
 
 def _bars(axis, report: Mapping[str, Any]) -> None:
@@ -35,8 +40,9 @@ def _bars(axis, report: Mapping[str, Any]) -> None:
         spread = np.linspace(-0.15, 0.15, len(values)) if len(values) > 1 else np.zeros(1)
         axis.plot(place + spread, values, ls="", marker="o", ms=4, mfc="white", mec="black")
         axis.annotate(
-            f"{numbers['mean']:.2f}", (place, numbers["mean"]), xytext=(12, 3),
-            textcoords="offset points", fontsize=9,
+            f"{numbers['mean']:.2f}",
+            (place, max([numbers["mean"] + numbers["deviation"], *values])), xytext=(0, 6),
+            textcoords="offset points", fontsize=9, ha="center",
         )  # fmt: skip
     labels = [
         f"{_BARS[kind][0]}\n{n['models']} model{'s' * (n['models'] > 1)}"
