@@ -59,7 +59,7 @@ def test_run_skip_refuse_and_draw(small, capsys, tmp_path):
     # Finished runs are not run again, and neither are those on record.
     before = (run / "metrics.jsonl").stat().st_mtime_ns
     assert main(command) == 0
-    assert "0 commands to run" in capsys.readouterr().err
+    assert "nothing to run" in capsys.readouterr().err
     assert (run / "metrics.jsonl").stat().st_mtime_ns == before
     run.rename(tmp_path / "away")
     assert main([*command, "--dry-run"]) == 0

@@ -66,12 +66,14 @@ def test_another_config_is_refused_in_one_sentence(job):
         state_of(job)
 
 
-def test_what_is_on_record_counts_even_if_older_than_some_options(job):
+def test_what_is_finished_counts_even_if_older_than_some_options(job):
     config = job.training.config()
     del config["networks"]["body"]
     write(job.keep[0] / "a", config, RESULT)
     assert state_of(job) == "kept"
-    write(job.writes, config)  # but nothing is resumed with other settings
+    write(job.writes, config, RESULT)
+    assert state_of(job) == "finished"
+    (job.writes / "result.json").unlink()  # but nothing is resumed with other settings
     with pytest.raises(RunConflict, match=r"networks\.body"):
         state_of(job)
 

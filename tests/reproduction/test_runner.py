@@ -29,13 +29,13 @@ def test_jobs_wait_for_what_they_need_and_no_more_run_than_asked(tmp_path):
         seen.append({child.job.name for child in runner.running})
 
     outcome, notes = run([*others, first], 2, tmp_path, show)
-    assert outcome.done[0].name == "a"
-    assert {job.name for job in outcome.done} == {"a", "b", "c"}
-    assert all("a" not in names or names == {"a"} for names in seen)
-    assert {"b", "c"} in seen
+    assert outcome.done[0] == first
+    assert {job.name for job in outcome.done} == {"a.txt", "b.txt", "c.txt"}
+    assert all("a.txt" not in names or names == {"a.txt"} for names in seen)
+    assert {"b.txt", "c.txt"} in seen
     assert max(map(len, seen)) == 2
     assert first.writes.read_text().startswith("smorl ")
-    assert sorted(notes) == ["a: done.", "b: done.", "c: done."]
+    assert sorted(notes) == ["a.txt: done.", "b.txt: done.", "c.txt: done."]
 
 
 def test_a_failure_is_told_and_does_not_stop_the_others(tmp_path):
@@ -47,9 +47,9 @@ def test_a_failure_is_told_and_does_not_stop_the_others(tmp_path):
     outcome, notes = run([bad, after, later, good, hollow], 1, tmp_path)
     assert outcome.done == [good]
     assert outcome.blocked == [after, later]
-    assert "Did you mean 'train'?" in outcome.failed["bad"]
-    assert "is not whole" in outcome.failed["hollow"]
-    assert any("bad failed" in note and "bad.log" in note for note in notes)
+    assert "Did you mean 'train'?" in outcome.failed["bad.txt"]
+    assert "is not whole" in outcome.failed["hollow.txt"]
+    assert any("bad.txt failed" in note and "bad.txt.log" in note for note in notes)
     assert not bad.writes.exists()
     assert not list(tmp_path.glob(".tmp*"))
 

@@ -36,10 +36,10 @@ def main(argv: list[str]) -> int:
     if wrong:
         raise RunConflict(wrong[0] + more)
     cost = said(sum(job.minutes for job in todo) / args.jobs)
-    ready = len(jobs) - len(todo)
-    sys.stderr.write(f"{figure.name}: {len(todo)} commands to run, {ready} done or not needed")
-    sys.stderr.write(f"; about {cost}.\n" if todo else ".\n")
-    code = _run(todo, args, shlex.join(["smorl", "reproduce", *argv])) if todo else 0
+    run = f"{len(todo)} of {len(jobs)} commands to run, about {cost}" if todo else "nothing to run"
+    sys.stderr.write(f"{figure.name}: {run}.\n")
+    command = shlex.join(["smorl", "reproduce", *argv])
+    code = _run(todo, args.jobs, setting.runs() / "logs", command) if todo else 0
     return code or _conclude(figure, setting, jobs, args)
 
 
@@ -59,13 +59,13 @@ def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
     return Setting(args.scale, tuple(range(seeds)), own, Path(args.out), Path(args.results))
 
 
-def _run(todo: Sequence[Job], args: argparse.Namespace, command: str) -> int:
+def _run(todo: Sequence[Job], workers: int, logs: Path, command: str) -> int:
     """Run what there is to do; 0 if all went well."""
     from smorl.reproduction.progress import Board
     from smorl.reproduction.runner import Runner
 
-    runner = Runner(todo, args.jobs, Path(args.out) / "logs")
-    with Board(todo, args.jobs) as board:
+    runner = Runner(todo, workers, logs)
+    with Board(todo, workers) as board:
 
         def show(r: Runner) -> None:
             gone = [*r.outcome.blocked, *(j for j in todo if j.name in r.outcome.failed)]

@@ -13,6 +13,8 @@ from smorl.config import diff, from_json, override, to_json
 from smorl.errors import DamagedFile, InvalidInput, RunConflict
 
 CONFIG, RESULT = "config.json", "result.json"
+# Folders of runs whose names alone say too little.
+_NAMED_WITH = ("ablation", "long")
 # kept: the run itself is not here, but its results are on record.
 State = Literal["finished", "kept", "begun", "new"]
 
@@ -65,11 +67,9 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What people are told, e.g. gt-rearrange-2-seed0 or visual-rearrange-2-seed0-on-1."""
-        if self.training is None:
-            return self.writes.stem
+        """What people are told, e.g. gt-rearrange-2-seed0 or clusters.json."""
         folder = self.writes.parent.name
-        return f"{folder}/{self.writes.name}" if folder == "ablation" else self.writes.name
+        return f"{folder}/{self.writes.name}" if folder in _NAMED_WITH else self.writes.name
 
     def line(self) -> str:
         """Return the command as one types it into a shell."""
@@ -91,9 +91,9 @@ def state_of(job: Job) -> State:
     """Look at the disk. Raises `RunConflict` if a folder of the job holds another run."""
     if job.training is None:
         return "finished" if _whole(job) else "new"
-    asked = job.training.config()
-    on_record = [_compare(folder / job.writes.name, asked, "--results") for folder in job.keep]
-    found = _compare(job.writes, asked, "--out")
+    places = [folder / job.writes.name for folder in job.keep]
+    on_record = [_compare(place, job.training, "--results") for place in places]
+    found = _compare(job.writes, job.training, "--out")
     if found == "new" and job.keep and all(state == "finished" for state in on_record):
         return "kept"
     return found
@@ -127,30 +127,32 @@ def conflicts(jobs: Iterable[Job]) -> tuple[list[State], list[str]]:
     return states, sentences
 
 
-def _compare(folder: Path, asked: dict[str, Any], option: str) -> State:
+def _compare(folder: Path, training: Training, option: str) -> State:
     """Compare a folder with the settings asked for; `option` chose where it lies."""
     if not (folder / CONFIG).exists():
         return "new"
     text = _json(folder / CONFIG)
     if text is None:
         raise DamagedFile(f"{folder / CONFIG} cannot be read; restore or remove {folder}.")
-    found = json.loads(text)
-    # A run is resumed with exactly its settings only. What is on record may be older than some
+    found, finished = json.loads(text), _json(folder / RESULT) is not None
+    # A run is resumed with exactly its settings only. One that is finished may be older than some
     # options, which then were what they are by default.
-    different = diff(found if option == "--out" else _completed(found), asked)
+    different = diff(_completed(found, training) if finished else found, training.config())
     if different:
         raise RunConflict(
             f"{folder} was made with other settings ({'; '.join(different)}); move it away or use "
             f"another {option}."
         )
-    return "finished" if _json(folder / RESULT) is not None else "begun"
+    return "finished" if finished else "begun"
 
 
-def _completed(found: dict[str, Any]) -> dict[str, Any]:
+def _completed(found: dict[str, Any], training: Training) -> dict[str, Any]:
+    from smorl.training.perception_settings import PerceptionConfig
     from smorl.training.settings import RunConfig
 
+    cls = PerceptionConfig if training.perception else RunConfig
     try:
-        return json.loads(json.dumps(to_json(from_json(RunConfig, found))))
+        return json.loads(json.dumps(to_json(from_json(cls, found))))
     except InvalidInput:  # it has settings that are no more
         return found
 

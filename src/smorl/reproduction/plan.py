@@ -110,7 +110,10 @@ class Plan:
         """Plan the evaluation of a run on another number of pucks."""
         name = f"{folder}/{run.name}-on-{n}.json"
         words = ("--env", env_id("rearrange", n, True), *QUICK[self.setting.scale].evaluate)
-        self.file(name, EVALUATE, "smorl", "evaluate", run, *words, "--json", printed=True)
+        # Numbers of another agent do not count, nor do those without single episodes.
+        about = (run.name, '"distances"')
+        words = ("smorl", "evaluate", run, *words, "--json")
+        self.file(name, EVALUATE, *words, printed=True, about=about)
 
     def _add(self, job: Job) -> None:
         known = self.jobs.get(job.writes)
@@ -165,7 +168,8 @@ def _tracking(plan: Plan) -> None:
         by_id = plan.agent("visual", *_TWO, seed, ("tracking",), name=name, more=reward)
         film = plan.setting.results / f"tracking/exploit-seed{seed}.png"
         words = ("smorl", "study", "tracking", by_id, by_look, "--random", "--film", film)
-        plan.file(f"tracking/study-seed{seed}.json", STUDY, *words, *quick, "--json", printed=True)
+        file, about = f"tracking/study-seed{seed}.json", (by_id.name, by_look.name)
+        plan.file(file, STUDY, *words, *quick, "--json", printed=True, about=about)
 
 
 def _clusters(plan: Plan) -> None:
