@@ -126,7 +126,7 @@ def test_without_episodes_two_seeds_do_not_suffice_and_three_do(results):
     drop(results, "gt/*/result.json", "distances", "passive_distances")
     word, why = judged("gt-smorl-better", results)
     assert word is Verdict.PARTLY
-    assert "fewer than 3 seeds where no distances per episode are kept" in why
+    assert "fewer than 3 seeds, per-episode distances not kept" in why
     for path in list(results.glob("gt/*-seed1")):
         third = path.with_name(path.name.replace("seed1", "seed2"))
         shutil.copytree(path, third)

@@ -104,6 +104,8 @@ CLAIMS: tuple[Claim, ...] = (
         "ablation-both", "ablation", "App. B",
         "Both types of attention heads are necessary for the best results.",
         tuple(Better(variant("both"), variant(k)) for k in ("conditional", "unconditional")),
+        "In all variants the networks know of the objects only what the heads, or the sum, tell "
+        "them; the fast presets otherwise hand the goal's object and the arm to them as well.",
     ),
     Claim(
         "ablation-conditional", "ablation", "App. B",
@@ -127,6 +129,7 @@ CLAIMS: tuple[Claim, ...] = (
         "long-rig", "long", "App. C",
         "RIG shows no progress even then.",
         (Fails(Ends("long", "rig", "Rearrange 2")),),
+        "Needs a run of `rig-rearrange-2` with twice the steps in `results/long`.",
     ),
     Claim(
         "clusters-apart", "clusters", "App. A.1",
@@ -148,7 +151,8 @@ CLAIMS: tuple[Claim, ...] = (
         "mig-scalor", "mig", "App. A.2",
         "SCALOR's positions are more disentangled than the latents of a VAE.",
         (Better(gaps("scalor", "SCALOR"), gaps("vae", "VAE")),),
-        "Mutual information gap, one number per trained model.",
+        "Mutual information gap, one number per trained model. The paper's data has 3 objects; "
+        "there are VAEs for 2 here.",
     ),
     Claim(
         "reconstructions-found", "reconstructions", "App. A.3",

@@ -11,7 +11,7 @@ import numpy as np
 from smorl.figures.claims import CLAIMS, Claim
 from smorl.figures.evidence import Evidence
 from smorl.figures.paper import FIGURES, PaperFigure, has_results
-from smorl.figures.rules import MARGIN, SEEDS_ALONE, SEEDS_BY_EPISODE, Answer, Finding
+from smorl.figures.rules import MARGIN, NO_EPISODES, SEEDS_ALONE, SEEDS_BY_EPISODE, Answer, Finding
 from smorl.figures.samples import Measured, Passive, Sample, Source
 from smorl.figures.statistics import summarise
 from smorl.figures.verdicts import Verdict, verdict
@@ -25,7 +25,7 @@ it again and compares. Nobody chooses a verdict: `src/smorl/figures/claims.py` s
 comparisons a claim makes, and `src/smorl/figures/rules.py` when a comparison holds.
 
 - **reproduced**: all comparisons hold. **partly**: some hold, or all do but with too few seeds.
-  **not**: none of those made holds. **not yet run**: there are no results.
+  **not reproduced**: none of those made holds. **not yet run**: there are no results.
 - *below*, *above*: the probability that a seed of the first beats a seed of the second on the same
   episode exceeds 1/2, and so does its whole 95 % interval. *within*, *at most ... cm*: so is the
   whole interval of the mean difference; {100 * MARGIN:.0f} cm are half a puck's radius.
@@ -45,7 +45,10 @@ def write_page(results: Path) -> str:
     """Return the page, the same for the same results."""
     evidence = Evidence(results)
     judged = {claim.id: [rule.judge(evidence) for rule in claim.rules] for claim in CLAIMS}
-    lines = [_HEAD, "| claim | where | verdict | figure |", "|---|---|---|---|"]
+    words = [verdict(findings)[0] for findings in judged.values()]
+    counts = [f"{words.count(word)} {_word(word)}" for word in Verdict]
+    lines = [_HEAD, f"Of {len(CLAIMS)} claims: {', '.join(counts)}.\n"]
+    lines += ["| claim | where | verdict | figure |", "|---|---|---|---|"]
     for claim in CLAIMS:
         word = verdict(judged[claim.id])[0]
         link = f"[{claim.figure}](#{claim.figure})"
@@ -61,8 +64,10 @@ def _chapter(
 ) -> Iterator[str]:
     yield f"## {figure.name}"
     commands = f"`smorl reproduce {figure.name}` runs it, `smorl figures {figure.name}` draws it"
-    yield f"{figure.title}. {commands}."
     drawn = has_results(figure.name, evidence.results)
+    folder = figure.files.split("/")[0]
+    raw = f" Raw numbers, commands and dates: [results/{folder}](../results/{folder}/)."
+    yield f"{figure.title}. {commands}.{raw if drawn else ''}"
     if drawn:
         yield f"\n![{figure.title}]({IMAGES}/{figure.name}.png)"
     made = any(f.answer is not Answer.MISSING for claim in claims for f in judged[claim.id])
@@ -104,7 +109,7 @@ def _table(samples: list[tuple[Source, Sample]]) -> Iterator[str]:
         yield "|---|---|---|---|---|---|---|"
         yield from (_row(source, sample) for source, sample in ends)
     if ends and any(sample.episodes is None for _, sample in ends):
-        yield "\nIQM \\-: per-episode distances not kept."
+        yield f"\nWithout IQM: {NO_EPISODES}."
     if measured:
         yield "\n| measure | models | mean | least | most |"
         yield "|---|---|---|---|---|"
@@ -130,9 +135,11 @@ def _row(source: Source, sample: Sample) -> str:
 
 def _judgement(claim: Claim, findings: list[Finding]) -> Iterator[str]:
     word, why = verdict(findings)
-    yield f"\n**{claim.sentence}** ({claim.section}) {_bold(word)}: {why}. `{claim.id}`"
+    yield f"\n### {claim.sentence}"
+    more = "" if word is Verdict.NOT_RUN else f": {why}"
+    yield f"{claim.section}, `{claim.id}`. {_bold(word)}{more}."
     if claim.note:
-        yield claim.note
+        yield f"*{claim.note}*"
     if word is Verdict.NOT_RUN:
         return
     yield "\n| comparison | numbers | holds |"
@@ -147,5 +154,9 @@ def _mean(values: np.ndarray, form: str = ".3f") -> str:
     return f"{values.mean():{form}} ± {values.std():{form}}"
 
 
+def _word(word: Verdict) -> str:
+    return "not reproduced" if word is Verdict.NOT else word.value
+
+
 def _bold(word: Verdict) -> str:
-    return word.value if word is Verdict.NOT_RUN else f"**{word.value}**"
+    return _word(word) if word is Verdict.NOT_RUN else f"**{_word(word)}**"

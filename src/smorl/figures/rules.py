@@ -9,12 +9,22 @@ from enum import Enum
 import numpy as np
 
 from smorl.figures.evidence import Evidence
-from smorl.figures.samples import Ends, Measured, Passive, Sample, Source, on_same_episodes
+from smorl.figures.samples import (
+    METRES,
+    Ends,
+    Measured,
+    Passive,
+    Sample,
+    Source,
+    on_same_episodes,
+)
 from smorl.figures.statistics import Interval, mean_difference, probability_of_improvement
 
 MARGIN = 0.02  # metres, half a puck's radius: differences below it count as none
 SEEDS_BY_EPISODE = 2  # seeds of either side that a verdict needs, with distances per episode,
 SEEDS_ALONE = 3  # and without: of three against three, all better is one chance in twenty
+
+NO_EPISODES = "per-episode distances not kept, or of other episodes"
 
 
 class Answer(Enum):
@@ -185,8 +195,9 @@ def _lacks(ours: Sample, theirs: Sample, paired: bool) -> str:
     needed = SEEDS_BY_EPISODE if paired else SEEDS_ALONE
     if seeds >= needed:
         return ""
-    of = "" if paired else " where no distances per episode are kept for both"
-    return f"fewer than {needed} seeds{of}"
+    if ours.unit != METRES:
+        return f"fewer than {needed} models"
+    return f"fewer than {needed} seeds" + ("" if paired else f", {NO_EPISODES}")
 
 
 def _rng(text: str) -> np.random.Generator:
@@ -209,9 +220,13 @@ def _against(ours: Sample, theirs: Sample) -> str:
 
 def _difference(gap: Interval, paired: bool) -> str:
     """Without episodes there is an interval of seeds only, too narrow to be shown."""
-    return f"difference {_said(gap, 3) if paired else f'{gap.value:.3f}'} m"
+    return f"difference {_said(gap, 3) if paired else _number(gap.value, 3)} m"
 
 
 def _said(interval: Interval, digits: int) -> str:
-    value, low, high = (f"{x:.{digits}f}" for x in (interval.value, interval.low, interval.high))
+    value, low, high = (_number(x, digits) for x in (interval.value, interval.low, interval.high))
     return f"{value} [{low}, {high}]"
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # adding 0 makes -0.000 an 0.000
