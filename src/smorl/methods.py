@@ -26,13 +26,15 @@ class Senses:
 
     items: arm and pucks of the environment; identities: the length of a one-hot code, if another
     environment fixed it; perception: the trained perception of methods that see objects in
-    pictures; vae: the model of methods that see pictures as one vector.
+    pictures; vae: the model of methods that see pictures as one vector; memory: whether lost
+    objects are remembered, looked for and kept apart from what took their ID (Paper: no).
     """
 
     items: int
     identities: int | None = None
     perception: PerceptionWeights | None = None
     vae: BetaVae | None = None
+    memory: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def _vector(senses: Senses) -> Encoder:
 def _tracker(senses: Senses) -> Encoder:
     if senses.perception is None:
         raise InvalidInput("this method sees pixels and needs a trained perception.")
-    return senses.perception.tracker()
+    return senses.perception.tracker(memory=senses.memory)
 
 
 def _latent(senses: Senses) -> Encoder:

@@ -113,6 +113,28 @@ def test_policy_loss_leaves_no_gradient_in_the_critic():
     assert any(p.grad.abs().sum() > 0 for p in sac.policy.parameters())
 
 
+@pytest.mark.parametrize(
+    ("pessimism", "expected"), [(1.0, [-3, 1]), (0.0, [-2, 2]), (0.5, [-2.5, 1.5])]
+)
+def test_pessimism_goes_from_the_mean_to_the_smaller_critic(pessimism, expected):
+    q = torch.tensor([[-1.0, 1.0], [-3.0, 3.0]])
+    together = make_sac(pessimism=pessimism).judge(q)
+    torch.testing.assert_close(together, torch.tensor(expected, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("pessimism", [0.0, 0.6, 1.0])
+def test_targets_hold_the_asked_share_of_disagreement_against_an_action(pessimism):
+    sac, batch = make_sac(pessimism=pessimism), make_batch()
+    noise = torch.randn(32, 2, generator=torch.Generator().manual_seed(1))
+    following = sac.inputs(batch.next_objects, batch.next_present, batch.goal)
+    with torch.no_grad():
+        action, log_prob = sac.policy.sample(following, noise)
+        one, two = sac.target(following, action)
+    mixed = (1 - pessimism) * (one + two) / 2 + pessimism * torch.minimum(one, two)
+    expected = batch.reward + 0.95 * (mixed - sac.temperature * log_prob)
+    torch.testing.assert_close(sac.critic_target(batch, noise), expected)
+
+
 def test_temperature_falls_when_entropy_is_above_target_and_rises_below():
     for target, sign in ((-50.0, -1), (50.0, 1)):
         sac = make_sac(target_entropy=target)

@@ -25,6 +25,9 @@ class SacConfig:
     initial_temperature: float = 1.0
     reward_scale: float = 1.0
     policy_every: int = 1  # critic updates per policy update
+    # How much of the critics' disagreement is held against an action: 1 is the smaller of the two
+    # (Paper), 0 their mean, which is ours for pixels (docs/learner.md).
+    pessimism: float = 1.0
     lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
 
 
@@ -63,6 +66,12 @@ class Sac:
         self.updates = 0
         self._candidates, self._compass = candidate_actions(actions)
 
+    def judge(self, q: Tensor) -> Tensor:
+        """Make one value (B,) of those of the twin critics (2, B)."""
+        if self.config.pessimism == 1.0:
+            return q.min(0).values
+        return q.mean(0) - self.config.pessimism * 0.5 * (q[0] - q[1]).abs()
+
     @property
     def temperature(self) -> float:
         """The entropy weight alpha."""
@@ -94,15 +103,15 @@ class Sac:
         offsets = self._candidates[:, None] * log_std.exp()
         actions = torch.cat([torch.tanh(mean + offsets), self._compass.expand(-1, len(mean), -1)])
         encoded = self.critic.encode(seen)
-        q = torch.stack([self.critic.judge(encoded, action).min(0).values for action in actions])
+        q = torch.stack([self.judge(self.critic.judge(encoded, action)) for action in actions])
         return actions[q.argmax(0), torch.arange(len(mean))]
 
     @torch.no_grad()
     def value(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
-        """Return min Q at the policy's mode, (B,): how well the goal can be reached from here."""
+        """Return Q at the policy's mode, (B,): how well the goal can be reached from here."""
         seen = self.inputs(objects, present, goal)
         mode = torch.tanh(self.policy(seen)[0])
-        return self.critic(seen, mode).min(0).values
+        return self.judge(self.critic(seen, mode))
 
     def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
         """One gradient step of temperature, policy and critics; `noise` is (2, B, A) ~ N(0, 1).
@@ -141,10 +150,10 @@ class Sac:
 
     @torch.no_grad()
     def critic_target(self, batch: Batch, noise: Tensor) -> Tensor:
-        """r + discount (min target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
+        """r + discount (target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
         following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
         action, log_prob = self.policy.sample(following, noise)
-        q = self.target(following, action).min(0).values - self.log_temperature.exp() * log_prob
+        q = self.judge(self.target(following, action)) - self.log_temperature.exp() * log_prob
         return self.config.reward_scale * batch.reward + self.config.discount * q
 
     def step_temperature(self, log_prob: Tensor) -> None:
@@ -154,9 +163,9 @@ class Sac:
         self.optimizers["temperature"].step()
 
     def policy_loss(self, encoded: Tensor, action: Tensor, log_prob: Tensor) -> Tensor:
-        """alpha log pi - min Q; the gradient passes through the critics, not into them."""
+        """alpha log pi - Q; the gradient passes through the critics, not into them."""
         head = self.critic.net.mlp.requires_grad_(False)
-        q = self.critic.judge(encoded.detach(), action).min(0).values
+        q = self.judge(self.critic.judge(encoded.detach(), action))
         head.requires_grad_(True)
         return (self.log_temperature.detach().exp() * log_prob - q).mean()
 

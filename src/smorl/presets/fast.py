@@ -72,7 +72,7 @@ def visual(task: str, n: int) -> RunConfig:
         ),
         relabel=replace(base.relabel, moved=0.04),
         networks=replace(base.networks, body=True),
-        sac=replace(base.sac, reward_scale=1.5, batch_size=256),
+        sac=replace(base.sac, reward_scale=1.5, batch_size=256, pessimism=0.0),
         evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )
 

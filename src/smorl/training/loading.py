@@ -48,7 +48,8 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
     encoder = state.encoder
     if env is not None and env != config.env:
         items = _items(env, method.visual)
-        senses = Senses(items, encoder.layout.what, perception, state.vae)
+        memory = config.goals.reward == "matching"
+        senses = Senses(items, encoder.layout.what, perception, state.vae, memory)
         encoder = method.encoder(senses)
         if encoder.layout.position != state.encoder.layout.position:
             raise InvalidInput(

@@ -69,7 +69,10 @@ class RunState:
         if config.latent is not None:
             vae = BetaVae(config.latent.model, seed=torch_seed(config.seed, "vae"))
             senses = replace(senses, vae=vae)
-        encoder, goals = get_method(config.method).encoder(senses), config.goals
+        goals = config.goals
+        # The paper's reward by ID goes by the IDs of the paper's tracker.
+        senses = replace(senses, memory=goals.reward == "matching")
+        encoder = get_method(config.method).encoder(senses)
         prior = first_prior(config, encoder.layout, senses.perception)
         if senses.perception is not None and goals.match_threshold is None:
             goals = replace(goals, match_threshold=senses.perception.threshold)

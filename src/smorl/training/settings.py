@@ -90,6 +90,7 @@ class RunConfig:
             "sac.batch_size": self.sac.batch_size >= 1,
             "sac.lr": self.sac.lr > 0,
             "sac.discount": 0 <= self.sac.discount < 1,
+            "sac.pessimism": 0 <= self.sac.pessimism <= 1,
             "evaluation.every": self.evaluation.every >= 1,
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }

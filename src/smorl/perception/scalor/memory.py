@@ -99,6 +99,29 @@ def remember(
     return state, Memory(held, torch.where(alive, age, 0))
 
 
+def as_known(slots: Slots, ids: Tensor, look: Tensor) -> Slots:
+    """Return live objects with the looks (B, N, W) that were reported under their `ids` (B, N)."""
+    same = _same(slots, ids)
+    return replace(
+        slots, what=torch.where(same.any(2, keepdim=True), same.float() @ look, slots.what)
+    )
+
+
+def smoothed(objects: Slots, age: Tensor, ids: Tensor, look: Tensor, share: float) -> Tensor:
+    """Mix each object's look with the one reported under its ID before, of which `share` is kept.
+
+    An object out of sight keeps its look; one without a former look has its own.
+    """
+    same = _same(objects, ids)
+    kept = torch.where(age > 0, 1.0, share)[..., None] * same.any(2, keepdim=True)
+    return (1 - kept) * objects.what + kept * (same.float() @ look)
+
+
+def _same(slots: Slots, ids: Tensor) -> Tensor:
+    """Which live slots (B, N) have which of the former `ids` (B, M), -1 being nobody's."""
+    return (slots.ids[..., None] == ids[:, None]) & slots.alive[..., None] & (ids[:, None] >= 0)
+
+
 def _difference(one: Slots, two: Slots, what_basis: Tensor) -> Tensor:
     """How different each pair looks, (B, N, M)."""
     return torch.cdist(one.what @ what_basis, two.what @ what_basis)

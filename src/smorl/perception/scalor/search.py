@@ -125,7 +125,7 @@ class _View:
         return like.sum((2, 3)) >= least, _fit(like, ~hides, self.extent, reach)
 
     def nearest_cover(self, place: Tensor) -> tuple[Tensor, Tensor]:
-        """Whether something is covered around `place`, and how far off the nearest such point is."""
+        """Whether anything is covered around `place`, and how far off the nearest such point is."""
         box = torch.cat([torch.full_like(place, _REACH), place], -1)
         on = crop(self.covered, box, _POINTS)[:, :, :, 0] > 0.5
         down, across = _offsets(_REACH)

@@ -11,7 +11,7 @@ from torch import Tensor
 from smorl.errors import InvalidInput
 from smorl.perception.scalor.geometry import paste_each
 from smorl.perception.scalor.masks import extent_of, visible_pixels
-from smorl.perception.scalor.memory import Memory, remember
+from smorl.perception.scalor.memory import Memory, as_known, remember, smoothed
 from smorl.perception.scalor.model import Scalor, State
 from smorl.perception.scalor.online import Sketch, paint, track, unlike_background
 from smorl.perception.scalor.rows import join_rows, mix_rows, pick_rows
@@ -137,7 +137,7 @@ class ScalorTracker:
             # An ID counts discoveries, so identities must be restored before anything is lost.
             state, memory = remember(
                 self.model,
-                self._as_known(carry),
+                as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.look),
                 state,
                 memory,
                 images,
@@ -192,7 +192,8 @@ class ScalorTracker:
         self, carry: Carry, state: State, memory: Memory, frame: Sketch
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
-        look = self._smooth(carry, objects, age)
+        former = torch.where(carry.state.started[:, None], torch.as_tensor(carry.ids), -1)
+        look = smoothed(objects, age, former, carry.look, self.config.smooth)
         masks = self.model.decoder.masks(objects.what)
         what = (look - self.what_mean) @ self.what_basis
         present = objects.alive
@@ -229,27 +230,6 @@ class ScalorTracker:
         area = area / (1 + age)
         larger = area[:, None] > area[..., None]  # (B, i, j): j is larger than i
         return (alike & larger & objects.alive[:, None]).any(2)
-
-    def _as_known(self, carry: Carry) -> Slots:
-        """Return the last frame's live objects with the looks that were reported."""
-        slots = carry.state.slots
-        same = (slots.ids[..., None] == torch.as_tensor(carry.ids)[:, None]) & slots.alive[
-            ..., None
-        ]
-        known = same.any(2, keepdim=True)
-        return replace(slots, what=torch.where(known, same.float() @ carry.look, slots.what))
-
-    def _smooth(self, carry: Carry, objects: Slots, age: Tensor) -> Tensor:
-        """Mix each object's look with what it was; a first frame has nothing to mix.
-
-        One out of sight keeps its look.
-        """
-        before = torch.as_tensor(carry.ids)[:, None]
-        same = (objects.ids[..., None] == before) & objects.alive[..., None]
-        same &= carry.state.started[:, None, None]
-        keep = torch.where(age > 0, 1.0, self.config.smooth)[..., None]
-        share = keep * same.any(2, keepdim=True)
-        return (1 - share) * objects.what + share * (same.float() @ carry.look)
 
     def _images(self, observation: np.ndarray) -> Tensor:
         size = self.model.config.image_size

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,14 @@ class PerceptionWeights:
     threshold: float
     meta: dict[str, Any] = field(default_factory=dict)
 
-    def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
+    def tracker(self, config: TrackerConfig | None = None, *, memory: bool = True) -> ScalorTracker:
         """Return the encoder: pictures to objects with normalised appearance.
 
-        By default the tracker recognises what comes back into view by `threshold`.
+        By default the tracker recognises what comes back into view by `threshold`; without
+        `memory` nothing is remembered, and IDs are the model's own.
         """
         config = TrackerConfig(same=self.threshold) if config is None else config
+        config = config if memory else replace(config, memory=0)
         return ScalorTracker(self.model, self.what_mean, self.what_basis, config)
 
     @property
