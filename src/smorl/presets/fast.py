@@ -15,7 +15,7 @@ from smorl.training.settings import RunConfig
 # Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
 TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 120_000, 4: 120_000, 5: 140_000, 6: 160_000}
 # From pixels; limited by the time on two cores.
-VISUAL_STEPS = {1: 100_000, 2: 70_000, 3: 100_000}
+VISUAL_STEPS = {1: 100_000, 2: 100_000, 3: 100_000}
 
 
 def smorl(task: str, n: int) -> RunConfig:
