@@ -176,15 +176,16 @@ CLAIMS: tuple[Claim, ...] = (
         "An agent rewarded by tracker ID exploits it: the arm takes over the ID of the object.",
         (
             Better(
-                in_study("tracking", "id", "arm", "arm paid for, trained by ID"),
-                in_study("matching", "id", "arm", "trained by matching"),
+                in_study("tracking", "id", "arm", "arm paid for by ID (trained by ID)"),
+                in_study("matching", "id", "arm", "arm paid for by ID (trained by matching)"),
             ),
             Better(
-                in_study("tracking", "id", "unearned", "unearned reward by ID, trained by ID"),
-                in_study("matching", "id", "unearned", "trained by matching"),
+                in_study("tracking", "id", "unearned", "unearned by ID (trained by ID)"),
+                in_study("matching", "id", "unearned", "unearned by ID (trained by matching)"),
             ),
         ),
-        "Shares of frames in which the object with the goal's ID is the arm; rewards in image "
+        "Arm paid for: share of frames in which the object with the goal's ID is the arm. "
+        "Unearned: how much the reward exceeds what the puck's true place is worth, in image "
         "coordinates.",
     ),
     Claim(
@@ -192,7 +193,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The matching reward is not exploited in this way.",
         (
             Limit(
-                in_study("matching", "matching", "arm", "arm paid for, by matching"),
+                in_study("matching", "matching", "arm", "arm paid for by matching (trained by matching)"),
                 0.01,
                 at_most=True,
             ),
@@ -200,7 +201,7 @@ CLAIMS: tuple[Claim, ...] = (
         "At most one frame in a hundred; the limit is ours.",
     ),
     Claim(
-        "tracking-worse", "tracking", "App. on tracking",
+        "tracking-worse", "tracking", "App. on tracking, implied",
         "Agents rewarded by matching move the objects better.",
         (Better(BY_LOOK, BY_ID),),
     ),

@@ -74,7 +74,8 @@ class Better:
             said = f"probability of improvement {_said(chance, 2)}"
         else:
             pairs = ours.seeds * theirs.seeds
-            said = f"better in {chance.value * pairs:g} of {pairs} pairs of seeds"
+            what = "seeds" if ours.unit == METRES else "models"
+            said = f"{word} in {chance.value * pairs:g} of {pairs} pairs of {what}"
         numbers = f"{_against(ours, theirs)}; {said}"
         return Finding(text, answer, numbers, _lacks(ours, theirs, paired))
 

@@ -47,7 +47,9 @@ def tracking_figure(evidence: Evidence) -> Any:
         axis = parts[1].subplots()
         axis.imshow(film, interpolation="antialiased")
         axis.set_axis_off()
-        axis.set_title("an exploit: orange is the goal's ID, dashed its place", fontsize=10)
+        axis.set_title(
+            "the arm takes the goal's ID (orange; dashed: where the goal is)", fontsize=10
+        )
     return figure
 
 
