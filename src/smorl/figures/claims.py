@@ -193,7 +193,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The matching reward is not exploited in this way.",
         (
             Limit(
-                in_study("matching", "matching", "arm", "arm paid for by matching (trained by matching)"),
+                in_study("matching", "matching", "arm", "arm paid for, both by matching"),
                 0.01,
                 at_most=True,
             ),
