@@ -106,9 +106,18 @@ def test_mistakes_get_one_clear_sentence(args, message, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_on_the_debug_scale(name, capsys, tmp_path):
-    assert main(["reproduce", name, "--scale", "debug", *_seeds(name), "--jobs", "2"]) == 0
-    assert all((tmp_path / line).exists() for line in capsys.readouterr().out.splitlines())
+    seeds = [] if FIGURES[name].single else ["--seeds", "1"]
+    assert main(["reproduce", name, "--scale", "debug", *seeds, "--jobs", "2"]) == 0
+    pictures = capsys.readouterr().out.splitlines()
+    assert pictures
+    assert all((tmp_path / line).exists() for line in pictures)
 
 
-def _seeds(name):
-    return [] if FIGURES[name].single else ["--seeds", "1"]
+@pytest.mark.slow
+def test_a_perception_is_trained_before_the_agent_that_needs_it(tmp_path):
+    args = ["--scale", "debug", "--perception", "own", "--seeds", "1", "--jobs", "2"]
+    assert main(["reproduce", "long", *args]) == 0
+    assert (tmp_path / "runs/debug/scalor-2-seed0/result.json").exists()
+    run = tmp_path / "runs/debug/own-perception/long/visual-rearrange-2-seed0"
+    assert json.loads((run / "config.json").read_text())["perception"].endswith("scalor-2-seed0")
+    assert (tmp_path / "results/debug/own-perception/long" / run.name / "result.json").exists()

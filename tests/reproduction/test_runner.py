@@ -1,5 +1,6 @@
 """Real processes side by side: order, failures, and an orderly stop."""
 
+import json
 import os
 import signal
 
@@ -52,6 +53,17 @@ def test_a_failure_is_told_and_does_not_stop_the_others(tmp_path):
     assert any("bad.txt failed" in note and "bad.txt.log" in note for note in notes)
     assert not bad.writes.exists()
     assert not list(tmp_path.glob(".tmp*"))
+
+
+def test_a_run_that_became_another_one_is_a_failure_too(tmp_path):
+    (tmp_path / "run").mkdir()
+    config = Training("debug", 1).config()
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    strange = Job(("smorl", "--version"), tmp_path / "run", training=Training("debug", 0))
+    good = version(tmp_path / "good.txt")
+    outcome, _ = run([strange, good], 1, tmp_path)
+    assert outcome.done == [good]
+    assert "seed: run has 1, asked 0" in outcome.failed["run"]
 
 
 @pytest.fixture

@@ -50,12 +50,12 @@ def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
             raise InvalidInput(f"--{name} {value} must be at least 1.")
     if figure.single and seeds != 1:
         raise InvalidInput(f"{figure.name} looks at one model; leave --seeds {seeds} out.")
-    if args.perception == "shipped" and args.scale != "fast":
+    if args.perception == "shipped" and args.scale == "paper":
         raise InvalidInput(
-            f"no perception of the {args.scale} scale comes with the package; use "
-            "--perception own, or leave it out."
+            "no perception of the paper scale comes with the package; use --perception own, or "
+            "leave it out."
         )
-    own = args.perception == "own" or args.scale != "fast"
+    own = args.perception == "own" or args.scale == "paper"
     return Setting(args.scale, tuple(range(seeds)), own, Path(args.out), Path(args.results))
 
 

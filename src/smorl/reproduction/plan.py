@@ -15,12 +15,12 @@ from smorl.reproduction.costs import CLUSTERS, EVALUATE, MIG_MODEL, SHOW, STUDY,
 from smorl.reproduction.jobs import Job, Training, train
 from smorl.reproduction.recipes import (
     ABLATION,
-    LONG_STEPS,
     QUICK,
     Setting,
     agent_recipe,
     env_id,
     perception_recipe,
+    twice_as_long,
     without_crutches,
 )
 
@@ -154,7 +154,7 @@ def _ablation(plan: Plan) -> None:
 
 
 def _long(plan: Plan) -> None:
-    steps = {"collect.total_steps": str(LONG_STEPS[plan.setting.scale])}
+    steps = twice_as_long(plan.setting.scale, "visual", *_TWO)
     for seed in plan.setting.seeds:
         name = "long/visual-rearrange-2"
         plan.agent("visual", *_TWO, seed, ("long",), name=name, more=steps, cost=2.0)

@@ -17,8 +17,6 @@ ABLATION = {
     "deepsets": {"networks.torso.kind": "deepsets"},
     "deepsets-padded": {"networks.torso.kind": "deepsets-padded"},
 }
-# Twice the steps of visual-rearrange-2.
-LONG_STEPS: dict[Scale, int] = {"fast": 140_000, "paper": 1_820_000, "debug": 480}
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Setting:
 
     @property
     def _apart(self) -> bool:
-        return self.scale == "fast" and self.own
+        return self.scale != "paper" and self.own  # the paper scale has no other
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,14 @@ def perception_recipe(scale: Scale, n: int) -> Recipe:
     if scale == "debug":
         return Recipe("debug-scalor", env)
     return Recipe(f"paper-scalor-{n}") if n <= 2 else Recipe("paper-scalor-2", env)
+
+
+def twice_as_long(scale: Scale, kind: str, task: str, n: int) -> dict[str, str]:
+    """Return what doubles the environment steps of an agent."""
+    from smorl.presets import get_preset  # here, as it takes a second
+
+    steps = get_preset(agent_recipe(scale, kind, task, n).preset).build().collect.total_steps
+    return {"collect.total_steps": str(2 * steps)}
 
 
 def without_crutches(scale: Scale) -> dict[str, str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from smorl.errors import SmorlError
 from smorl.reproduction.jobs import Job, state_of
 
 _POLL = 0.2  # seconds between looks at the children
@@ -149,9 +150,11 @@ def _finish(child: _Child) -> str | None:
             child.printed.unlink(missing_ok=True)
     if code != 0:
         return f"{_last_line(child.log)} [exit code {code}]"
-    if state_of(job) != "finished":
-        return f"it ended well but {job.writes} is not whole."
-    return None
+    try:
+        whole = state_of(job) == "finished"
+    except SmorlError as error:  # e.g. the program was changed while it ran
+        return str(error)
+    return None if whole else f"it ended well but {job.writes} is not whole."
 
 
 def _last_line(log: Path) -> str:
