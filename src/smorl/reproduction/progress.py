@@ -18,6 +18,7 @@ from smorl.training.progress import duration
 
 _TAIL = 65_536  # bytes; a row of metrics is much shorter
 _SETTLED = 20.0  # seconds of this session after which measured speed counts
+_WIDE = 130  # characters
 Shares = Mapping[Path, float]
 
 
@@ -90,7 +91,9 @@ class Board:
         self._looked = now
         ended = {job.writes for job in (*done, *gone)}
         shares = {g.job.writes: 1.0 if g.job.writes in ended else g.share() for g in self._gauges}
-        line = self.describe(shares, len(done), [job.writes for job in running])
+        # On a narrow terminal the names of runs would push out the bar.
+        wide = self._bar is None or self._bar.console.width >= _WIDE
+        line = self.describe(shares, len(done), [job.writes for job in running] if wide else [])
         if self._bar is not None:
             self._bar.update(self._task, completed=self._work(shares) / self._whole, line=line)
         elif now - self._last_line >= self._every:
