@@ -70,6 +70,16 @@ def test_the_visual_comparison_has_four_methods_on_four_tasks():
     assert all((c["method"] == "smorl") == (c["perception"] is not None) for c in found)
 
 
+def test_seeds_see_through_their_own_perception_if_it_is_on_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights = Setting("fast", (0, 1, 2), own=False).results / "perception/scalor-2-seed1"
+    weights.mkdir(parents=True)
+    (weights / "weights.safetensors").touch()
+    eyes = [job.training.config()["perception"] for job in plan("long", seeds=(0, 1, 2))]
+    assert set(eyes) == {"shipped:scalor-2", str(weights / "weights.safetensors")}
+    assert eyes.count("shipped:scalor-2") == 2 * (len(eyes) // 3)
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_an_ablation_varies_the_torso_and_nothing_else(scale):
     configs = [j.training.config() for j in plan("ablation", scale=scale, own=scale == "paper")

@@ -84,9 +84,14 @@ class Plan:
         return folder
 
     def perception(self, n: int, seed: int, own: bool | None = None) -> str:
-        """Return the name of a perception for n pucks, and plan its training if it needs one."""
+        """Return the name of a perception for n pucks, and plan its training if it needs one.
+
+        Seed 0 of the perceptions on record comes with the package; other seeds see through their
+        own if their weights are on record too.
+        """
         if not (self.setting.own if own is None else own):
-            return f"shipped:scalor-{n}"
+            weights = self.setting.results / f"perception/scalor-{n}-seed{seed}/weights.safetensors"
+            return str(weights) if seed and weights.exists() else f"shipped:scalor-{n}"
         recipe = perception_recipe(self.setting.scale, n)
         overrides = tuple({**recipe.overrides, "threads": "1"}.items())
         folder = self.setting.runs() / f"scalor-{n}-seed{seed}"
