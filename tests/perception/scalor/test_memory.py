@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import torch
 
+from smorl.perception.scalor import search
 from smorl.perception.scalor.masks import extent_of
 from smorl.perception.scalor.memory import Memory, remember
 from smorl.perception.scalor.slots import Slots
@@ -237,6 +238,37 @@ def test_an_object_that_went_far_is_found_again():
     where, what = world.memory.slots.where, world.memory.slots.what
     place, _ = extent_of(world.model.decoder.masks(what), where)
     assert (place[0, 0] - torch.tensor([0.3, 0.2])).abs().max() < 0.06
+
+
+def test_two_looks_of_one_thing_are_one_under_the_older_name(monkeypatch):
+    """A touched puck may look so different that it is found anew, beside its own memory."""
+    # The small decoder's colours mean nothing, and its masks are off the middle of their boxes.
+    monkeypatch.setattr(search, "_ALIKE", 10.0)
+    monkeypatch.setattr(search, "_BESIDE", 0.4)
+    for live, found in ((7, 0), (0, 0)):  # whichever of the two is the older one
+        lost = 0 if live else 3
+        world = World((lost, RED, 0.15, -0.1))
+        picture = decoded_picture(world.model, world.state.slots, x=0.15, y=-0.1)
+        world.frame((live, BLUE, 0.15, -0.1), new=[live], image=picture)
+        assert world.live == [found]
+        assert world.remembered == {}
+
+
+def test_two_things_in_one_place_stay_two():
+    world = World((0, RED, 0.15, -0.1))
+    picture = decoded_picture(world.model, world.state.slots, x=0.15, y=-0.1)
+    world.frame((7, BLUE, -0.5, 0.5), new=[7], image=picture)  # elsewhere
+    assert world.live == [7]
+    assert world.remembered == {0: 1}
+
+
+def test_two_memories_of_one_thing_are_one(monkeypatch):
+    monkeypatch.setattr(search, "_ALIKE", 10.0)
+    monkeypatch.setattr(search, "_LIKE", 10.0)  # both show
+    both = (2, RED, 0.15, -0.1), (5, BLUE, 0.15, -0.1)
+    world = World(*both)
+    world.frame()
+    assert world.remembered == {2: 1}
 
 
 def test_an_object_hidden_for_too_long_is_forgotten():

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from smorl.perception.scalor.model import Scalor, State
-from smorl.perception.scalor.search import keeps_colour, search
+from smorl.perception.scalor.search import keeps_colour, same_thing, search
 from smorl.perception.scalor.slots import Slots
 
 # Normalised difference of looks from one frame to the next beyond which a tracked object has become
@@ -95,8 +95,26 @@ def remember(
     found = search(model, held, images, covered)
     age = torch.where(found.shows, age.clamp_max(1), age)
     alive = held.alive & (age <= limit) & found.possible
-    held = replace(found.slots, alive=alive, ids=torch.where(alive, held.ids, -1))
-    return state, Memory(held, torch.where(alive, age, 0))
+    held = replace(found.slots, alive=alive)
+    slots, alive = _merge_views(slots, held, *same_thing(model, slots, held, found.shows & alive))
+    held = replace(held, alive=alive, ids=torch.where(alive, held.ids, -1))
+    return replace(state, slots=slots), Memory(held, torch.where(alive, age, 0))
+
+
+def _merge_views(
+    live: Slots, held: Slots, with_live: Tensor, with_held: Tensor
+) -> tuple[Slots, Tensor]:
+    """Return live objects under their oldest IDs, and which of the remembered ones (B, M) remain.
+
+    with_live (B, M, N) and with_held (B, M, M) say which remembered objects are the same thing as a
+    live or as another remembered one. The older ID wins, and with it the look.
+    """
+    older = held.ids[:, None] < held.ids[..., None]  # (B, i, j): j is older than i
+    gone = (with_held & older).any(2)
+    with_live = with_live & ~gone[..., None]
+    oldest = torch.where(with_live, held.ids[..., None], live.ids[:, None]).amin(1)
+    ids = torch.where(with_live.any(1), torch.minimum(oldest, live.ids), live.ids)
+    return replace(live, ids=ids), held.alive & ~gone & ~with_live.any(2)
 
 
 def as_known(slots: Slots, ids: Tensor, look: Tensor) -> Slots:
@@ -107,14 +125,19 @@ def as_known(slots: Slots, ids: Tensor, look: Tensor) -> Slots:
     )
 
 
-def smoothed(objects: Slots, age: Tensor, ids: Tensor, look: Tensor, share: float) -> Tensor:
+def smoothed(
+    objects: Slots, age: Tensor, ids: Tensor, look: Tensor, what_basis: Tensor, share: float
+) -> Tensor:
     """Mix each object's look with the one reported under its ID before, of which `share` is kept.
 
-    An object out of sight keeps its look; one without a former look has its own.
+    An object out of sight keeps its look, and so does one that looks like another for once; one
+    without a former look has its own.
     """
     same = _same(objects, ids)
-    kept = torch.where(age > 0, 1.0, share)[..., None] * same.any(2, keepdim=True)
-    return (1 - kept) * objects.what + kept * (same.float() @ look)
+    former = same.float() @ look
+    strange = ((objects.what - former) @ what_basis).norm(dim=-1) > TURNED
+    kept = torch.where((age > 0) | strange, 1.0, share)[..., None] * same.any(2, keepdim=True)
+    return (1 - kept) * objects.what + kept * former
 
 
 def _same(slots: Slots, ids: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ _LIKE = 0.2  # difference of colour, 0 to 1, up to which a pixel may belong to a
 _LEAST = 0.36  # points of its colour, in a square of reach 1, that make an object show; 4 nearby
 _HALF = 6  # points on either side of an object's middle that its shape may reach
 _SOFT = 1.0  # points by which a place may explain less and still count
+_BESIDE, _ALIKE = 0.1, 0.3  # distance and difference of colour of two looks of one thing
 _MOST = 0.5  # share of an object's middle that shows its colour if it is still there
 _COVERED = 0.3  # share of an object's place that must be covered to hide it
 
@@ -84,6 +85,27 @@ def keeps_colour(model: Scalor, before: Slots, now: Slots, pairs: Tensor, images
         like = _like(images[rows], middle, colour[:, slot, None], 6)
         result[rows, slot] = like.float().mean((2, 3)) > _MOST
     return result & pairs
+
+
+def same_thing(model: Scalor, live: Slots, lost: Slots, shows: Tensor) -> tuple[Tensor, Tensor]:
+    """Which lost objects that show (B, M) are a second look of a live one, or of another lost one?
+
+    They stand in one place and have one colour. Returns (B, M, N) and (B, M, M).
+    """
+    batch, count = shows.shape
+    with_live = torch.zeros(batch, count, live.alive.shape[1], dtype=torch.bool)
+    with_lost = torch.zeros(batch, count, count, dtype=torch.bool)
+    rows = shows.any(1).nonzero()[:, 0]
+    if len(rows):
+        mine, there, _ = _look(model, lost.rows(rows))
+        shown = shows[rows]
+        for result, slots, valid in ((with_live, live, live.alive), (with_lost, lost, shows)):
+            other, place, _ = _look(model, slots.rows(rows))
+            near = torch.cdist(there, place) < _BESIDE
+            alike = (mine[:, :, None] - other[:, None]).abs().amax(-1) < _ALIKE
+            result[rows] = near & alike & shown[..., None] & valid[rows, None]
+        with_lost &= ~torch.eye(count, dtype=torch.bool)
+    return with_live, with_lost
 
 
 def _look(model: Scalor, slots: Slots) -> tuple[Tensor, Tensor, Tensor]:

@@ -193,7 +193,7 @@ class ScalorTracker:
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
         former = torch.where(carry.state.started[:, None], torch.as_tensor(carry.ids), -1)
-        look = smoothed(objects, age, former, carry.look, self.config.smooth)
+        look = smoothed(objects, age, former, carry.look, self.what_basis, self.config.smooth)
         masks = self.model.decoder.masks(objects.what)
         what = (look - self.what_mean) @ self.what_basis
         present = objects.alive
