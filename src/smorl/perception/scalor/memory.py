@@ -63,30 +63,8 @@ def remember(
     (see `search`), for at most `limit` frames out of sight, unless a live object looks the same.
     `covered` (B, 1, S, S) says where something stands before the background.
     """
-    slots = state.slots
-    near = _difference(slots, memory.slots, what_basis)  # (B, live, remembered)
-    possible = slots.alive[..., None] & memory.slots.alive[:, None]
-    wanted = torch.where(possible, near, torch.inf)
-    # Each remembered object goes to its nearest candidate if that one prefers it too.
-    mutual = (wanted == wanted.amin(1, keepdim=True)) & (wanted == wanted.amin(2, keepdim=True))
-    back = mutual & (wanted < same)
-    restored = back.any(2)
-    ids = torch.where(back, memory.slots.ids[:, None], -1).amax(2)
-    slots = replace(slots, ids=torch.where(restored, ids, slots.ids))
-    # What looks like a live object is that object, or a second view of it: not hidden behind it.
-    double = (near < same) & slots.alive[..., None]
-    kept = replace(memory.slots, alive=memory.slots.alive & ~double.any(1))
-    gap = _difference(before, slots, what_basis)
-    double = (gap < same) & slots.alive[:, None]
-    named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
-    turned = named & before.alive[..., None] & (gap > TURNED) & ~double.any(2, keepdim=True)
-    turned &= ~keeps_colour(model, before, slots, turned, images)
-    lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double.any(2))
-    # What took a slot over is somebody else, and gets an ID of its own.
-    thief = turned.any(1)
-    fresh = torch.cumsum(thief, 1) - 1 + state.next_id[:, None]
-    slots = replace(slots, ids=torch.where(thief, fresh, slots.ids))
-    state = replace(state, slots=slots, next_id=state.next_id + thief.sum(1))
+    slots, kept = _come_back(state.slots, memory.slots, what_basis, same)
+    state, lost = _go_missing(model, before, replace(state, slots=slots), images, what_basis, same)
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
     count = slots.alive.shape[1]
@@ -95,10 +73,49 @@ def remember(
     found = search(model, held, images, covered)
     age = torch.where(found.shows, age.clamp_max(1), age)
     alive = held.alive & (age <= limit) & found.possible
-    held = replace(found.slots, alive=alive)
+    held, slots = replace(found.slots, alive=alive), state.slots
     slots, alive = _merge_views(slots, held, *same_thing(model, slots, held, found.shows & alive))
     held = replace(held, alive=alive, ids=torch.where(alive, held.ids, -1))
     return replace(state, slots=slots), Memory(held, torch.where(alive, age, 0))
+
+
+def _come_back(
+    live: Slots, remembered: Slots, what_basis: Tensor, same: float
+) -> tuple[Slots, Slots]:
+    """Return live objects, some under remembered IDs, and what is still to be remembered."""
+    gap = _difference(live, remembered, what_basis)
+    possible = live.alive[..., None] & remembered.alive[:, None]
+    wanted = torch.where(possible, gap, torch.inf)
+    # Each remembered object goes to its nearest candidate if that one prefers it too.
+    mutual = (wanted == wanted.amin(1, keepdim=True)) & (wanted == wanted.amin(2, keepdim=True))
+    back = mutual & (wanted < same)
+    ids = torch.where(back, remembered.ids[:, None], -1).amax(2)
+    # What looks like a live object is that object, or a second view of it: not hidden behind it.
+    double = ((gap < same) & live.alive[..., None]).any(1)
+    kept = replace(remembered, alive=remembered.alive & ~double)
+    return replace(live, ids=torch.where(back.any(2), ids, live.ids)), kept
+
+
+def _go_missing(
+    model: Scalor,
+    before: Slots,
+    state: State,
+    images: Tensor,
+    what_basis: Tensor,
+    same: float,
+) -> tuple[State, Slots]:
+    """Return the state, with new IDs for what took a slot over, and the objects that are lost."""
+    slots = state.slots
+    gap = _difference(before, slots, what_basis)
+    double = ((gap < same) & slots.alive[:, None]).any(2)
+    named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
+    turned = named & before.alive[..., None] & (gap > TURNED) & ~double[..., None]
+    turned &= ~keeps_colour(model, before, slots, turned, images)
+    lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double)
+    thief = turned.any(1)
+    fresh = torch.cumsum(thief, 1) - 1 + state.next_id[:, None]
+    slots = replace(slots, ids=torch.where(thief, fresh, slots.ids))
+    return replace(state, slots=slots, next_id=state.next_id + thief.sum(1)), lost
 
 
 def _merge_views(
