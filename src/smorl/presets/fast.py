@@ -68,11 +68,16 @@ def visual(task: str, n: int) -> RunConfig:
             base.collect, total_steps=VISUAL_STEPS[n], updates_per_step=0.5, replay_steps=200_000
         ),
         goals=replace(
-            base.goals, match_threshold=1.2, no_match_reward=-0.8, prior="fitted", practise=6.0
+            base.goals,
+            match_threshold=1.2,
+            no_match_reward=-0.8,
+            prior="fitted",
+            practise=6.0,
+            disturb=5.0,
         ),
         relabel=replace(base.relabel, moved=0.04),
         networks=replace(base.networks, body=True),
-        sac=replace(base.sac, reward_scale=1.5, batch_size=256, pessimism=0.0),
+        sac=replace(base.sac, reward_scale=1.5, batch_size=256, pessimism=0.0, lr_end=0.05),
         evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )
 
