@@ -1,6 +1,7 @@
 """Every figure of the paper from the small results of `fixtures/`, and what is on it."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -116,6 +117,13 @@ def test_tracking_shows_shares_rewards_curves_and_the_film(results):
     assert len(film.images) == 1
     (results / "tracking" / "exploit-seed0.png").unlink()
     assert len(build("tracking", results).axes) == 3
+
+
+def test_a_study_without_rewards_is_drawn_without_them(results):
+    for path in (results / "tracking").glob("study*.json"):
+        path.write_text(re.sub(r'"(\w*reward\w*)": -?[\d.]+', r'"\1": null', path.read_text()))
+    rewards = build("tracking", results).axes[1]
+    assert np.isnan(heights(rewards)).all()
 
 
 def test_clusters_mig_and_reconstructions(results):

@@ -83,12 +83,14 @@ def _rewards(axis, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         ("truth", None, "#bbbbbb", "//"),
     )
     for i, (label, way, colour, hatch) in enumerate(looks):
-        groups = [
+        found = (
             [row["true_reward_at_end"] if way is None else row[way]["reward_at_end"] for row in g]
             for g in rows.values()
-        ]
+        )
+        # A study in which no goal meant a puck has no rewards.
+        groups = [[value for value in values if value is not None] for values in found]
         places = np.arange(len(rows)) + 0.27 * (i - 1)
-        means = [np.mean(values) for values in groups]
+        means = [np.mean(values) if values else np.nan for values in groups]
         axis.bar(places, means, 0.25, color=colour, alpha=0.7, hatch=hatch, ec="black", lw=0.6,
                  label=label)  # fmt: skip
         for place, values in zip(places, groups, strict=True):
