@@ -254,6 +254,16 @@ def test_two_looks_of_one_thing_are_one_under_the_older_name(monkeypatch):
         assert world.remembered == {}
 
 
+def test_one_memory_names_one_live_object_only(monkeypatch):
+    monkeypatch.setattr(search, "_ALIKE", 10.0)
+    monkeypatch.setattr(search, "_BESIDE", 3.0)
+    world = World((0, RED, 0.15, -0.1))
+    picture = decoded_picture(world.model, world.state.slots, x=0.15, y=-0.1)
+    green = [0.0, 0.0, 1.0]
+    world.frame((7, BLUE, 0.15, -0.1), (8, green, 0.2, -0.1), new=[7, 8], image=picture)
+    assert world.live == [0, 8]
+
+
 def test_two_things_in_one_place_stay_two():
     world = World((0, RED, 0.15, -0.1))
     picture = decoded_picture(world.model, world.state.slots, x=0.15, y=-0.1)

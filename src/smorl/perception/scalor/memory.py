@@ -1,7 +1,7 @@
-"""Occlusion memory: an object hidden behind another keeps its last known place for a while.
+"""Occlusion memory: an object that the model loses is remembered, and looked for, for a while.
 
-Presence and visibility are two things. SCALOR drops an object as soon as it is no longer seen;
-here it is kept, with an age, as long as what covers its place is there.
+Presence and visibility are two things. SCALOR drops an object as soon as it is no longer seen, or
+gives its slot to another; here it is kept, with its look and an age.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def remember(
 ) -> tuple[State, Memory]:
     """Update the memory after a frame; return the state with restored IDs, and the memory.
 
-    `before` are the objects of the frame before, with the looks they are known by. A newly found
-    object that looks like a remembered one (normalised what distance below `same`) is that one,
-    and gets its ID back. A lost object is remembered while it may be somewhere near its last place
+    `before` are the objects of the frame before, with the looks they are known by. An object that
+    looks like a remembered one (normalised what distance below `same`) is that one, and gets its
+    ID back. A lost object is remembered while it may be somewhere near its last place
     (see `search`), for at most `limit` frames out of sight, unless a live object looks the same.
     `covered` (B, 1, S, S) says where something stands before the background.
     """
@@ -129,6 +129,7 @@ def _merge_views(
     older = held.ids[:, None] < held.ids[..., None]  # (B, i, j): j is older than i
     gone = (with_held & older).any(2)
     with_live = with_live & ~gone[..., None]
+    with_live = with_live & (with_live.cumsum(2) == 1)  # no two live objects share an ID
     oldest = torch.where(with_live, held.ids[..., None], live.ids[:, None]).amin(1)
     ids = torch.where(with_live.any(1), torch.minimum(oldest, live.ids), live.ids)
     return replace(live, ids=ids), held.alive & ~gone & ~with_live.any(2)

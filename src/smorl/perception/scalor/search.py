@@ -80,9 +80,9 @@ def keeps_colour(model: Scalor, before: Slots, now: Slots, pairs: Tensor, images
         return result
     colour = _look(model, before.rows(rows))[0]
     _, place, extent = _look(model, now.rows(rows))
+    middle, images = torch.cat([extent / 2, place], -1), images[rows]
     for slot in range(pairs.shape[1]):
-        middle = torch.cat([extent / 2, place], -1)
-        like = _like(images[rows], middle, colour[:, slot, None], 6)
+        like = _like(images, middle, colour[:, slot, None], 6)
         result[rows, slot] = like.float().mean((2, 3)) > _MOST
     return result & pairs
 
@@ -97,13 +97,13 @@ def same_thing(model: Scalor, live: Slots, lost: Slots, shows: Tensor) -> tuple[
     with_lost = torch.zeros(batch, count, count, dtype=torch.bool)
     rows = shows.any(1).nonzero()[:, 0]
     if len(rows):
-        mine, there, _ = _look(model, lost.rows(rows))
-        shown = shows[rows]
-        for result, slots, valid in ((with_live, live, live.alive), (with_lost, lost, shows)):
-            other, place, _ = _look(model, slots.rows(rows))
+        mine, there, _ = lost_looks = _look(model, lost.rows(rows))
+        looks = (_look(model, live.rows(rows)), lost_looks)
+        results, valid = (with_live, with_lost), (live.alive, shows)
+        for result, (other, place, _), known in zip(results, looks, valid, strict=True):
             near = torch.cdist(there, place) < _BESIDE
             alike = (mine[:, :, None] - other[:, None]).abs().amax(-1) < _ALIKE
-            result[rows] = near & alike & shown[..., None] & valid[rows, None]
+            result[rows] = near & alike & shows[rows, :, None] & known[rows, None]
         with_lost &= ~torch.eye(count, dtype=torch.bool)
     return with_live, with_lost
 
