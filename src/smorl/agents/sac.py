@@ -64,7 +64,7 @@ class Sac:
             "temperature": torch.optim.Adam([self.log_temperature], **adam),
         }
         self.updates = 0
-        self._candidates, self._compass = candidate_actions(actions)
+        self._candidates = candidate_offsets(actions)
 
     def judge(self, q: Tensor) -> Tensor:
         """Make one value (B,) of those of the twin critics (2, B)."""
@@ -96,12 +96,12 @@ class Sac:
         """Return the action (B, A) the critics like best among the mode and some around it.
 
         A Gaussian policy can rest at a spot where waiting looks nearly as good as acting; the
-        critics know better. The candidates are fixed, so the choice is deterministic.
+        critics know better, but only about actions like those they have seen: the candidates lie
+        about one standard deviation from the mode. They are fixed, so the choice is deterministic.
         """
         seen = self.inputs(objects, present, goal)
         mean, log_std = self.policy(seen)
-        offsets = self._candidates[:, None] * log_std.exp()
-        actions = torch.cat([torch.tanh(mean + offsets), self._compass.expand(-1, len(mean), -1)])
+        actions = torch.tanh(mean + self._candidates[:, None] * log_std.exp())
         encoded = self.critic.encode(seen)
         q = torch.stack([self.judge(self.critic.judge(encoded, action)) for action in actions])
         return actions[q.argmax(0), torch.arange(len(mean))]
@@ -170,8 +170,7 @@ class Sac:
         return (self.log_temperature.detach().exp() * log_prob - q).mean()
 
 
-def candidate_actions(actions: int) -> tuple[Tensor, Tensor]:
-    """Return offsets from the mode in standard deviations (16, A), and fixed actions (8, 1, A)."""
+def candidate_offsets(actions: int) -> Tensor:
+    """Return offsets from the mode in standard deviations, (16, A); the first is the mode."""
     generator = torch.Generator().manual_seed(0)
-    offsets = torch.randn(16, actions, generator=generator) * torch.linspace(0, 2, 16)[:, None]
-    return offsets, torch.rand(8, 1, actions, generator=generator) * 2 - 1
+    return torch.randn(16, actions, generator=generator) * torch.linspace(0, 1, 16)[:, None]
