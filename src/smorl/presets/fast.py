@@ -73,7 +73,7 @@ def visual(task: str, n: int) -> RunConfig:
             no_match_reward=-0.8,
             prior="fitted",
             practise=6.0,
-            disturb=5.0,
+            disturb=8.0,
         ),
         relabel=replace(base.relabel, moved=0.04),
         networks=replace(base.networks, body=True),
