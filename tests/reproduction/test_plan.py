@@ -75,7 +75,8 @@ def test_seeds_see_through_their_own_perception_if_it_is_on_record(tmp_path, mon
     weights = Setting("fast", (0, 1, 2), own=False).results / "perception/scalor-2-seed1"
     weights.mkdir(parents=True)
     (weights / "weights.safetensors").touch()
-    eyes = [job.training.config()["perception"] for job in plan("long", seeds=(0, 1, 2))]
+    configs = [job.training.config() for job in plan("long", seeds=(0, 1, 2))]
+    eyes = [config["perception"] for config in configs if config["method"] == "smorl"]
     assert set(eyes) == {"shipped:scalor-2", str(weights / "weights.safetensors")}
     assert eyes.count("shipped:scalor-2") == 2 * (len(eyes) // 3)
 
@@ -97,11 +98,26 @@ def test_an_ablation_varies_the_torso_and_nothing_else(scale):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_long_is_twice_as_long(scale):
-    (long,) = (j.training.config() for j in plan("long", scale=scale) if j.training)
-    (usual,) = (j.training.config() for j in plan("ood", scale=scale)
-                if j.training and j.writes.name == "visual-rearrange-2-seed0")  # fmt: skip
-    assert long["collect"].pop("total_steps") == 2 * usual["collect"].pop("total_steps")
-    assert long == usual
+    longs = [j.training.config() for j in plan("long", scale=scale) if j.training]
+    usuals = {j.writes.name: j.training.config() for j in plan("visual", scale=scale) if j.training}
+    assert [long["method"] for long in longs] == ["smorl", "rig"]
+    for long, kind in zip(longs, ("visual", "rig"), strict=True):
+        usual = usuals[f"{kind}-rearrange-2-seed0"]
+        assert long["collect"].pop("total_steps") == 2 * usual["collect"].pop("total_steps")
+        assert long == usual
+
+
+def test_the_gap_of_mutual_information_asks_perceptions_on_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights = Setting().results / "perception/scalor-2-seed1/weights.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.touch()
+    *others, last = plan("mig", seeds=(0, 1, 2))
+    trained = [job.writes.name for job in others if job.training.perception]
+    assert trained == ["scalor-2-seed2"]  # seed 0 is shipped, seed 1 is on record
+    eyes = last.command[last.command.index("--perception") + 1 : last.command.index("--vae")]
+    assert eyes == ("shipped:scalor-2", str(weights), "runs/scalor-2-seed2")
+    assert set(eyes) < set(last.about)
 
 
 def test_tracking_differs_in_the_reward_alone():

@@ -129,7 +129,6 @@ CLAIMS: tuple[Claim, ...] = (
         "long-rig", "long", "App. C",
         "RIG shows no progress even then.",
         (Fails(Ends("long", "rig", "Rearrange 2")),),
-        "Needs a run of `rig-rearrange-2` with twice the steps in `results/long`.",
     ),
     Claim(
         "clusters-apart", "clusters", "App. A.1",
