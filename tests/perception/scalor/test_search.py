@@ -1,9 +1,14 @@
 """Fitting a half-hidden ellipse: what shows must lie inside it, and no background may."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from smorl.perception.scalor.search import _REACH, _fit, _offsets
+from smorl.perception.scalor.masks import extent_of
+from smorl.perception.scalor.search import _REACH, _fit, _offsets, own_masks
+from smorl.perception.scalor.settings import ScalorConfig
+from smorl.perception.scalor.slots import Slots
 
 AXES = (0.1, 0.13)
 DOWN, ACROSS = _offsets(_REACH)
@@ -44,3 +49,56 @@ def test_background_pushes_the_ellipse_away():
     shown[9:11, 9:11] = True
     clear = ACROSS > 0.03
     assert fit(shown, clear)[0] < -0.03
+
+
+BLUE, GREY, TABLE = (0.1, 0.1, 0.9), (0.4, 0.4, 0.4), (0.8, 0.7, 0.6)
+ARM, PUCK = (0.2, 0.5, 0.0, -0.3), (0.12, 0.12, 0.0, 0.1)  # boxes: half sizes, middle
+
+
+class TwoThings:
+    """A model that draws a blue disc and a grey bar, which ends above it or covers its place."""
+
+    def __init__(self, bar: torch.Tensor) -> None:
+        self.bar, self.decoder = bar, self
+
+    def __call__(self, what: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        line = (2 * torch.arange(32) + 1) / 32 - 1
+        disc = (line[:, None] ** 2 + line**2 < 1).float()
+        masks = torch.stack([self.bar, disc])[None, :, :, None]
+        colours = torch.tensor([GREY, BLUE])[None, :, None, :, None].expand(1, 2, 32, 3, 32)
+        return colours, masks
+
+
+def scene(front: str) -> torch.Tensor:
+    """A grey bar from the top down to -0.02 and a blue disc below it, or the bar before it."""
+    line = (2 * torch.arange(64) + 1) / 64 - 1
+    y, x = torch.meshgrid(line, line, indexing="ij")
+    disc = (x - PUCK[2]) ** 2 + (y - PUCK[3]) ** 2 < PUCK[0] ** 2
+    bar = (x.abs() < 0.2) & (y < (0.2 if front == "arm" else -0.02))
+    image = torch.tensor(TABLE)[:, None, None].expand(3, 64, 64).clone()
+    for shape, colour in ((disc, BLUE), (bar, GREY)):
+        image[:, shape] = torch.tensor(colour)[:, None]
+    return image[None]
+
+
+def place_of_arm(front: str, *, carve: bool = True) -> float:
+    bar = torch.ones(32, 32)  # drawn down to 0.2: the disc's place is part of it
+    model, boxes = TwoThings(bar), torch.tensor([[ARM, PUCK]])
+    empty = Slots.empty(ScalorConfig(slots=2), 1)
+    slots = replace(empty, where=boxes, alive=torch.ones(1, 2, dtype=torch.bool))
+    masks = model(slots.what)[1]
+    if carve:
+        masks = own_masks(model, slots, masks, scene(front))
+    place, _ = extent_of(masks, boxes)
+    torch.testing.assert_close(place[0, 1], torch.tensor(PUCK[2:]), atol=0.02, rtol=0)
+    return float(place[0, 0, 1])
+
+
+def test_a_puck_drawn_as_the_end_of_the_arm_does_not_move_the_arm():
+    drawn, carved = place_of_arm("puck", carve=False), place_of_arm("puck")
+    assert drawn > 0.0  # the lowest part of what is drawn is where the puck is
+    assert carved < drawn - 0.1
+
+
+def test_an_arm_before_the_puck_keeps_what_hides_it():
+    assert place_of_arm("arm") == place_of_arm("arm", carve=False)

@@ -27,6 +27,8 @@ _HALF = 6  # points on either side of an object's middle that its shape may reac
 _SOFT = 1.0  # points by which a place may explain less and still count
 _BESIDE, _ALIKE = 0.1, 0.3  # distance and difference of colour of two looks of one thing
 _MOST = 0.5  # share of an object's middle that shows its colour if it is still there
+_SMALLER = 2.0  # times smaller than another one is an object that may be drawn as part of it
+_DRAWN, _FRINGE = 0.3, 1.4  # share of it that is then drawn, and how many radii its edge reaches
 _COVERED = 0.3  # share of an object's place that must be covered to hide it
 
 
@@ -106,6 +108,42 @@ def same_thing(model: Scalor, live: Slots, lost: Slots, shows: Tensor) -> tuple[
             result[rows] = near & alike & shows[rows, :, None] & known[rows, None]
         with_lost &= ~torch.eye(count, dtype=torch.bool)
     return with_live, with_lost
+
+
+def own_masks(model: Scalor, objects: Slots, masks: Tensor, images: Tensor) -> Tensor:
+    """Take from masks (B, N, G, 1, G) what is a smaller object's: where pictures show its colour.
+
+    A model may draw a touched puck twice, as itself and as the end of the arm; where the arm
+    stands would then be where the puck is. A puck behind the hand shows no colour there.
+    """
+    place, extent = extent_of(masks, objects.where)
+    area = extent.prod(-1)
+    gap = (objects.where[:, :, None, 2:] - place[:, None]).abs()
+    meets = (gap < objects.where[:, :, None, :2] + extent[:, None]).all(-1)
+    pairs = objects.alive[..., None] & objects.alive[:, None] & meets
+    pairs &= _SMALLER * area[:, None] < area[..., None]
+    rows = pairs.flatten(1).any(1).nonzero()[:, 0]
+    if not len(rows):
+        return masks
+    some, pairs, points = objects.rows(rows), pairs[rows], masks.shape[2]
+    colour = _look(model, some)[0]
+    place, extent, drawn = place[rows], extent[rows].clamp_min(1e-6), masks[rows, :, :, 0] > 0.5
+    box = some.where[..., :2].prod(-1, keepdim=True)
+    disc = 0.25 * torch.pi * points**2 * extent.prod(-1)[:, None] / box  # R N N, in points
+    taken = torch.zeros(len(rows), masks.shape[1], points, points, dtype=torch.bool)
+    line = (2 * torch.arange(points) + 1) / points - 1
+    grid = some.where[..., 2:, None] + some.where[..., :2, None] * line  # R N 2 G
+    for slot in range(masks.shape[1]):
+        off = (grid - place[:, slot, None, :, None]) / extent[:, slot, None, :, None]
+        away = (off[:, :, 1, :, None] ** 2 + off[:, :, 0, None] ** 2).sqrt()
+        like = _like(images[rows], some.where, colour[:, slot, None], points)
+        twice = (drawn & like & (away < 1)).sum((2, 3)) > _DRAWN * disc[..., slot]
+        # One point more on every side: an edge is a mixture of two colours.
+        edge = F.max_pool2d(like.float(), 3, stride=1, padding=1) > 0
+        taken |= (away < _FRINGE) & edge & (pairs[..., slot] & twice)[..., None, None]
+    own = masks.clone()
+    own[rows] = own[rows] * ~taken[:, :, :, None]
+    return own
 
 
 def _look(model: Scalor, slots: Slots) -> tuple[Tensor, Tensor, Tensor]:

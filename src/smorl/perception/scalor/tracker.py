@@ -15,6 +15,7 @@ from smorl.perception.scalor.memory import Memory, as_known, remember, smoothed
 from smorl.perception.scalor.model import Scalor, State
 from smorl.perception.scalor.online import Sketch, paint, track, unlike_background
 from smorl.perception.scalor.rows import join_rows, mix_rows, pick_rows
+from smorl.perception.scalor.search import own_masks
 from smorl.perception.scalor.slots import Slots, nearness
 from smorl.types import ObjectLayout, ObjectSet
 
@@ -146,7 +147,7 @@ class ScalorTracker:
                 self.config.memory,
                 self.config.same,
             )
-        return self._report(carry, state, memory, frame)
+        return self._report(carry, state, memory, frame, images)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode pictures (B, S, S, 3), each on its own, without history."""
@@ -189,7 +190,7 @@ class ScalorTracker:
         return join_rows(one[0], two[0], order), join_rows(one[1], two[1], order)
 
     def _report(
-        self, carry: Carry, state: State, memory: Memory, frame: Sketch
+        self, carry: Carry, state: State, memory: Memory, frame: Sketch, images: Tensor
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
         former = torch.where(carry.state.started[:, None], torch.as_tensor(carry.ids), -1)
@@ -201,6 +202,8 @@ class ScalorTracker:
             present = present & ~self._double(what, masks, objects, age)
         share = (age / max(1, self.config.memory))[..., None].float()
         shown = present[..., None]
+        if self.config.memory:
+            masks = own_masks(self.model, replace(objects, alive=present), masks, images)
         place, extent = extent_of(masks, objects.where)
         ids = torch.where(present, objects.ids, -1)
         found = ObjectSet(
