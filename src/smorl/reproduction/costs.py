@@ -13,9 +13,9 @@ _FAST = {
     "gt-rearrange-1": 6, "gt-rearrange-2": 8, "gt-rearrange-3": 13, "gt-rearrange-4": 13,
     "sac-rearrange-1": 5, "sac-rearrange-2": 5, "sac-rearrange-3": 6, "sac-rearrange-4": 7,
     "sac-push-1": 5, "sac-push-2": 5,
-    "visual-push-1": 20, "visual-push-2": 20, "visual-rearrange-1": 25, "visual-rearrange-2": 20,
-    "rig-push-1": 9, "rig-push-2": 9, "rig-rearrange-1": 9, "rig-rearrange-2": 9,
-    "skewfit-push-1": 11, "skewfit-push-2": 10, "skewfit-rearrange-1": 11,
+    "visual-push-1": 25, "visual-push-2": 30, "visual-rearrange-1": 18, "visual-rearrange-2": 19,
+    "rig-push-1": 12, "rig-push-2": 14, "rig-rearrange-1": 9, "rig-rearrange-2": 9,
+    "skewfit-push-1": 15, "skewfit-push-2": 16, "skewfit-rearrange-1": 11,
     "skewfit-rearrange-2": 10,
     "scalor-1": 10, "scalor-2": 10, "scalor-3": 14, "scalor-4": 20,
 }  # fmt: skip
