@@ -66,6 +66,8 @@ SKEWFIT_PROVENANCE = {
     "evaluation.every": "ours; the release evaluates one episode every 500 steps",
 }
 
+MOST_PICTURES = 150_000  # replayed steps whose 48x48 pictures fit into 1 GB
+
 
 def rig_paper(task: str, n: int) -> RunConfig:
     """RIG, settings of the release: one goal for the whole episode."""
@@ -124,7 +126,7 @@ def rig(task: str, n: int) -> RunConfig:
             base.collect,
             total_steps=budget.collect.total_steps,
             num_envs=25,
-            replay_steps=budget.collect.total_steps,
+            replay_steps=min(budget.collect.total_steps, MOST_PICTURES),
             updates_per_step=budget.collect.updates_per_step,
         ),
         networks=replace(

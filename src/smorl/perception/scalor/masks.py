@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
+MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
 _FOOT = 0.32  # of an object's height, image coordinates, decides where it stands; a puck's height
 
 
@@ -14,7 +14,7 @@ def visible_pixels(masks: Tensor, where: Tensor, size: int) -> Tensor:
     glimpse = masks.shape[2]
     grid = (2 * torch.arange(glimpse) + 1) / glimpse - 1
     inside = ((where[..., 2:, None] + where[..., :2, None] * grid).abs() <= 1).float()
-    on = (masks[:, :, :, 0] > _MASK_FLOOR).float()
+    on = (masks[:, :, :, 0] > MASK_FLOOR).float()
     covered = torch.einsum("bngk,bnk,bng->bn", on, inside[:, :, 0], inside[:, :, 1])
     return covered * where[..., 0] * where[..., 1] * (size / glimpse) ** 2
 
@@ -28,7 +28,7 @@ def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
     mask, the nearest point on the mask is taken. Places stay inside the picture. The half extent is
     two standard deviations, which is the radius of a disc. An empty mask has its box's.
     """
-    weight = (masks[:, :, :, 0] - _MASK_FLOOR).clamp_min(0) + 1e-6
+    weight = (masks[:, :, :, 0] - MASK_FLOOR).clamp_min(0) + 1e-6
     glimpse = masks.shape[2]
     grid = (2 * torch.arange(glimpse) + 1) / glimpse - 1
     total = weight.sum((2, 3))

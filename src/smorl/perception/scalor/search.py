@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from smorl.perception.scalor.geometry import crop
-from smorl.perception.scalor.masks import extent_of
+from smorl.perception.scalor.masks import MASK_FLOOR, extent_of
 from smorl.perception.scalor.model import Scalor
 from smorl.perception.scalor.slots import Slots
 
@@ -127,16 +127,18 @@ def own_masks(model: Scalor, objects: Slots, masks: Tensor, images: Tensor) -> T
         return masks
     some, pairs, points = objects.rows(rows), pairs[rows], masks.shape[2]
     colour = _look(model, some)[0]
-    place, extent, drawn = place[rows], extent[rows].clamp_min(1e-6), masks[rows, :, :, 0] > 0.5
+    place, extent = place[rows], extent[rows].clamp_min(1e-6)
+    drawn = masks[rows, :, :, 0] > MASK_FLOOR
     box = some.where[..., :2].prod(-1, keepdim=True)
     disc = 0.25 * torch.pi * points**2 * extent.prod(-1)[:, None] / box  # R N N, in points
     taken = torch.zeros(len(rows), masks.shape[1], points, points, dtype=torch.bool)
     line = (2 * torch.arange(points) + 1) / points - 1
     grid = some.where[..., 2:, None] + some.where[..., :2, None] * line  # R N 2 G
+    view = crop(images[rows], some.where, points)
     for slot in range(masks.shape[1]):
         off = (grid - place[:, slot, None, :, None]) / extent[:, slot, None, :, None]
         away = (off[:, :, 1, :, None] ** 2 + off[:, :, 0, None] ** 2).sqrt()
-        like = _like(images[rows], some.where, colour[:, slot, None], points)
+        like = _alike(view, colour[:, slot, None])
         twice = (drawn & like & (away < 1)).sum((2, 3)) > _DRAWN * disc[..., slot]
         # One point more on every side: an edge is a mixture of two colours.
         edge = F.max_pool2d(like.float(), 3, stride=1, padding=1) > 0
@@ -156,7 +158,11 @@ def _look(model: Scalor, slots: Slots) -> tuple[Tensor, Tensor, Tensor]:
 
 def _like(images: Tensor, boxes: Tensor, colour: Tensor, points: int) -> Tensor:
     """Which points (R, N, P, P) of boxes (R, N, 4) in pictures have a colour (R, N or 1, 3)."""
-    view = crop(images, boxes, points)
+    return _alike(crop(images, boxes, points), colour)
+
+
+def _alike(view: Tensor, colour: Tensor) -> Tensor:
+    """Which points (R, N, P, P) of crops (R, N, P, 3, P) have a colour (R, N or 1, 3)."""
     return (view - colour[:, :, None, :, None]).abs().amax(3) < _LIKE
 
 
