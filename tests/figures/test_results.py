@@ -103,3 +103,10 @@ def test_perception_runs_are_not_runs_of_an_agent(tmp_path):
     (tmp_path / "agent" / "config.json").write_text('{"method": "smorl"}')
     (tmp_path / "agent" / "evaluations.csv").write_text("env_steps\n0\n")
     assert find_runs([tmp_path]) == [tmp_path / "agent"]
+
+
+def test_weights_are_named_by_their_run(tmp_path, capsys):
+    weights = "results/perception/scalor-1-seed2/weights.safetensors"
+    make(tmp_path / "a", 2, 0.06, env="smorl/VisualRearrange1-v0", perception=weights)
+    assert main(["results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("| scalor-1-seed2 |")

@@ -85,7 +85,10 @@ def _preset(path: Path) -> str:
 def _perception(path: Path, config: dict[str, Any]) -> str | None:
     """Minutes of the perception that was trained first, or the name of the one that was reused."""
     name, own = config.get("perception"), path / TRAINED_FIRST
-    return f"{_json(own)['seconds'] / 60:.1f}" if own.exists() else name
+    if own.exists():
+        return f"{_json(own)['seconds'] / 60:.1f}"
+    # Weights lie in the folder of their run, which says more than their own name.
+    return Path(name).parent.name if name and name.endswith("/weights.safetensors") else name
 
 
 def _seconds_of_vae(path: Path, config: dict[str, Any]) -> float | None:
