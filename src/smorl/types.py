@@ -51,11 +51,12 @@ class ObjectLayout:
     position: int = 2
     scale: int = 0
     depth: int = 0
+    motion: int = 0
 
     @property
     def features(self) -> int:
         """Length of one object's feature vector."""
-        return self.what + self.position + self.scale + self.depth
+        return self.what + self.position + self.scale + self.depth + self.motion
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class ObjectSet(_Arrays):
     what (..., N, W) appearance; position (..., N, P) metres on ground truth, image coordinates on
     pixels; scale (..., N, S); depth (..., N, D); present (..., N) bool; ids (..., N) int, which
     names an object through an episode as far as the encoder can tell, -1 where nobody knows. Only
-    the tracking reward looks at ids; no network sees them.
+    the tracking reward looks at ids; no network sees them. motion (..., N, M) is how far an object
+    has gone since the frame before, 0 if that is unknown; encoders without it have M = 0.
     """
 
     what: Array
@@ -74,10 +76,14 @@ class ObjectSet(_Arrays):
     depth: Array
     present: Array
     ids: Array = None  # left out: nobody knows
+    motion: Array = None  # left out: there is none
 
     def __post_init__(self) -> None:
         if self.ids is None:
             object.__setattr__(self, "ids", unknown_ids(np.shape(self.present)))
+        if self.motion is None:
+            none = np.zeros((*np.shape(self.present), 0), np.float32)
+            object.__setattr__(self, "motion", none)
 
     @classmethod
     def of_vectors(cls, vectors: np.ndarray) -> ObjectSet:
@@ -88,8 +94,15 @@ class ObjectSet(_Arrays):
         return cls(nothing, position, nothing, nothing, one, ids=np.zeros(one.shape, np.int64))
 
     def features(self) -> np.ndarray:
-        """Return [what; position; scale; depth] per object, (..., N, F)."""
-        return np.concatenate([self.what, self.position, self.scale, self.depth], axis=-1)
+        """Return [what; position; scale; depth; motion] per object, (..., N, F)."""
+        parts = (self.what, self.position, self.scale, self.depth, self.motion)
+        return np.concatenate(parts, axis=-1)
+
+    @property
+    def layout(self) -> ObjectLayout:
+        """Return the sizes of the parts."""
+        parts = (self.what, self.position, self.scale, self.depth, self.motion)
+        return ObjectLayout(self.present.shape[-1], *(part.shape[-1] for part in parts))
 
     def goals(self) -> ObjectGoal:
         """Return every object as a goal of its own: (..., N, .) arrays."""
@@ -113,12 +126,12 @@ class ObjectGoal(_Arrays):
         if self.id is None:
             object.__setattr__(self, "id", unknown_ids(np.shape(self.what)[:-1]))
 
-    def features(self, depth: int = 0) -> np.ndarray:
-        """Return [what; position; scale; 0] so that goals share the objects' embedding.
+    def features(self, layout: ObjectLayout) -> np.ndarray:
+        """Return [what; position; scale; 0] so that goals share the embedding of objects.
 
         Release: the goal's depth is always zero; the paper lists it without saying its value.
         """
-        zeros = np.zeros((*self.what.shape[:-1], depth), self.what.dtype)
+        zeros = np.zeros((*self.what.shape[:-1], layout.depth + layout.motion), self.what.dtype)
         return np.concatenate([self.what, self.position, self.scale, zeros], axis=-1)
 
 

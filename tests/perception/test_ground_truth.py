@@ -11,7 +11,7 @@ def test_objects_are_arm_then_pucks_with_one_hot_appearance():
     state = np.arange(12, dtype=np.float32).reshape(2, 6)
     encoder = GroundTruthObjects(3)
     carry, objects = encoder.step(encoder.init(2), state, np.zeros((2, 2)))
-    assert carry is None
+    np.testing.assert_array_equal(carry, objects.position)
     np.testing.assert_array_equal(objects.position[1], [[6, 7], [8, 9], [10, 11]])
     np.testing.assert_array_equal(objects.what[0], np.eye(3))
     assert objects.present.all()
@@ -38,3 +38,13 @@ def test_ids_are_slots_within_an_episode_and_unknown_in_a_goal():
     _, objects = encoder.step(encoder.init(2), np.zeros((2, 6), np.float32), np.zeros((2, 2)))
     assert objects.ids.tolist() == [[0, 1, 2]] * 2
     assert encoder.encode_goal(np.zeros((2, 6), np.float32)).ids.tolist() == [[-1] * 3] * 2
+
+
+def test_motion_is_the_way_since_the_last_frame():
+    encoder = GroundTruthObjects(2)
+    first, then = np.float32([[0, 0, 1, 1]]), np.float32([[0.5, 0, 1, 3]])
+    carry, objects = encoder.step(encoder.init(1), first, np.zeros((1, 2)))
+    assert not objects.motion.any()
+    _, objects = encoder.step(carry, then, np.zeros((1, 2)))
+    np.testing.assert_array_equal(objects.motion[0], [[0.5, 0], [0, 2]])
+    assert not encoder.encode_goal(then).motion.any()

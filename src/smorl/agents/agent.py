@@ -52,11 +52,10 @@ class SacAgent:
     def _tensors(
         self, objects: ObjectSet, goal: ObjectGoal
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        depth = objects.depth.shape[-1]
         return (
             torch.from_numpy(objects.features()),
             torch.from_numpy(np.ascontiguousarray(objects.present)),
-            torch.from_numpy(goal.features(depth)),
+            torch.from_numpy(goal.features(objects.layout)),
         )
 
 

@@ -44,6 +44,7 @@ class NetworkConfig:
     relative: bool = False  # give every object its offsets to the goal and to the goal's object
     matched: bool = False  # hand the matched object to the network beside the attention
     body: bool = False  # hand the agent's own body to the network beside the attention
+    motion: bool = False  # let the network see how far objects have gone since the last frame
     critic_norm: bool = False
     policy_norm: bool = False
 
@@ -74,18 +75,24 @@ class Inputs:
         self.what = slice(0, layout.what)
         self.position = slice(layout.what, layout.what + layout.position)
         self.normalise, self.relative = config.normalise_positions, config.relative
-        self.shift, self.scale = torch.zeros(layout.features), torch.ones(layout.features)
+        used = layout.features - (0 if config.motion else layout.motion)
+        self.used = slice(0, used)
+        self.shift, self.scale = torch.zeros(used), torch.ones(used)
         if self.normalise:
             self.shift[self.position] = torch.tensor(centre)
             self.scale[self.position] = 1.0 / torch.tensor(spread)
+            if config.motion and layout.motion:
+                # An object goes a fraction of the table in a step.
+                self.scale[-layout.motion :] = 2.0 / torch.tensor(spread)
         # Offsets to the goal and to the goal's object, each plain and sharpened.
-        self.features = layout.features + (4 * layout.position if config.relative else 0)
+        self.features = used + (4 * layout.position if config.relative else 0)
         self.extra = self.features * (config.matched + config.body)
         self.matched, self.body = config.matched, config.body
         # Appearance clusters (C, W) and how often each rests (C,); nothing is known at first.
         self.centres, self.rest = torch.zeros(1, layout.what), torch.zeros(1)
 
     def __call__(self, objects: Tensor, present: Tensor, goal: Tensor) -> Seen:
+        objects, goal = objects[..., self.used], goal[..., self.used]
         if self.normalise:
             # Absent slots stay zero, so that an empty set pools to zero.
             objects = (objects - self.shift) * self.scale * present.unsqueeze(-1)

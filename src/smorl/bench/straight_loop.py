@@ -61,7 +61,7 @@ class StraightLineLoop:
         """Return sampled actions (1, A)."""
         features = torch.from_numpy(objects.features())
         noise = self.rng.standard_normal((len(features), ACTIONS), np.float32)
-        wanted = torch.from_numpy(goal.features(objects.depth.shape[-1]))
+        wanted = torch.from_numpy(goal.features(objects.layout))
         state = (features, _all_slots(features), wanted)
         return self.sac.sample(state, torch.from_numpy(noise))[0].numpy()
 

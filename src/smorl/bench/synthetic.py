@@ -47,7 +47,7 @@ def filled_replay(layout: ObjectLayout, episodes: int, seed: int) -> tuple[Repla
     shape = (episodes, HORIZON + 1, layout.slots)
     identity = np.argsort(rng.random((episodes, 1, layout.slots)), -1)
     identity = np.broadcast_to(identity, shape)
-    sizes = {"what": layout.what, "scale": layout.scale, "depth": layout.depth}
+    sizes = {name: getattr(layout, name) for name in ("what", "scale", "depth", "motion")}
     parts = {name: rng.normal(0, 0.05, (*shape, size)) for name, size in sizes.items()}
     parts["what"] += np.eye(layout.slots, layout.what)[identity]
     steps = rng.normal(0, 0.03, (*shape, layout.position))

@@ -24,18 +24,20 @@ class GroundTruthObjects:
                 f"more."
             )
         self.items = items
-        self.layout = ObjectLayout(slots=items, what=identities)
+        self.layout = ObjectLayout(slots=items, what=identities, motion=2)
         self._what = np.eye(identities, dtype=np.float32)[:items]
 
     def init(self, batch: int) -> None:
-        """There is no history to carry."""
+        """Before the first frame there are no places to carry."""
 
     def step(
-        self, carry: None, observation: np.ndarray, actions: np.ndarray
-    ) -> tuple[None, ObjectSet]:
+        self, carry: np.ndarray | None, observation: np.ndarray, actions: np.ndarray
+    ) -> tuple[np.ndarray, ObjectSet]:
         objects = self.encode_goal(observation)
         ids = np.broadcast_to(np.arange(self.items), objects.present.shape)
-        return None, replace(objects, ids=ids)
+        places = objects.position
+        motion = objects.motion if carry is None else places - carry
+        return places, replace(objects, ids=ids, motion=motion)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         batch = len(observation)
@@ -46,6 +48,7 @@ class GroundTruthObjects:
             scale=nothing,
             depth=nothing,
             present=np.ones((batch, self.items), bool),
+            motion=np.zeros((batch, self.items, 2), np.float32),
         )
 
 

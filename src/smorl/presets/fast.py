@@ -21,6 +21,8 @@ VISUAL_STEPS = {
     "rearrange": {1: 100_000, 2: 100_000, 3: 100_000},
 }
 DISTURB = {"push": 8.0, "rearrange": 5.0}
+# Where agents see how fast objects move (docs/decisions/0008); not tried elsewhere yet.
+SEES_MOTION = {("push", 2)}
 
 
 def smorl(task: str, n: int) -> RunConfig:
@@ -84,7 +86,7 @@ def visual(task: str, n: int) -> RunConfig:
             disturb=DISTURB[task],
         ),
         relabel=replace(base.relabel, moved=0.04),
-        networks=replace(base.networks, body=True),
+        networks=replace(base.networks, body=True, motion=(task, n) in SEES_MOTION),
         sac=replace(base.sac, reward_scale=1.5, batch_size=256, pessimism=0.0, lr_end=0.05),
         evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )

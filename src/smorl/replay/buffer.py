@@ -19,12 +19,12 @@ class Replay:
             )
         count = capacity // horizon
         steps, slots = horizon + 1, layout.slots
-        sizes = {k: getattr(layout, k) for k in ("what", "position", "scale", "depth")}
+        names = ("what", "position", "scale", "depth", "motion")
+        sizes = {k: getattr(layout, k) for k in names}
         parts = {k: np.zeros((count, steps, slots, d), np.float32) for k, d in sizes.items()}
         present, ids = (np.zeros((count, steps, slots), kind) for kind in (bool, np.int32))
         objects = ObjectSet(**parts, present=present, ids=ids)
-        sizes.pop("depth")
-        parts = {k: np.zeros((count, d), np.float32) for k, d in sizes.items()}
+        parts = {k: np.zeros((count, sizes[k]), np.float32) for k in names[:3]}
         goal = ObjectGoal(**parts, id=np.zeros(count, np.int32))
         self.episodes = Episode(objects, np.zeros((count, horizon, actions), np.float32), goal)
         self.capacity, self.horizon = count, horizon

@@ -57,11 +57,10 @@ def sample_batch(
     now = frames(episodes.objects, episode, step)
     following = frames(episodes.objects, episode, step + 1)
     goal = relabel(episodes, episode, step, now, space, config, rng)
-    depth = now.depth.shape[-1]
     return Batch(
         objects=now.features(),
         present=now.present,
-        goal=goal.features(depth),
+        goal=goal.features(now.layout),
         action=episodes.actions[episode, step],
         reward=space.transition_reward(now, following, goal),
         next_objects=following.features(),

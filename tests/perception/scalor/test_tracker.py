@@ -1,6 +1,7 @@
 """The tracker: deterministic, every row on its own, nothing left over from other episodes."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from smorl.errors import InvalidInput
 from smorl.perception.scalor import online
 from smorl.perception.scalor.masks import extent_of
 from smorl.perception.scalor.slots import nearness
-from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig
+from smorl.perception.scalor.tracker import ScalorTracker, TrackerConfig, motion_of
 from tests.perception.scalor.small import SMALL, centred, make_model
 from tests.perception.scalor.test_memory import BLUE, RED, slots_of
 
@@ -48,7 +49,7 @@ def track(tracker, images, actions, carry=None):
 
 def same(one, two, row_one=..., row_two=...) -> None:
     assert (one.present[row_one] == two.present[row_two]).all()
-    for name in ("what", "position", "scale", "depth"):
+    for name in ("what", "position", "scale", "depth", "motion"):
         np.testing.assert_allclose(
             getattr(one, name)[row_one], getattr(two, name)[row_two], atol=2e-4, err_msg=name
         )
@@ -410,3 +411,27 @@ def test_objects_carry_their_ids_and_goal_images_have_none():
     goal = tracker.encode_goal(images[0])
     assert goal.present.any()
     assert (goal.ids == -1).all()
+
+
+def test_motion_is_the_way_since_the_last_frame_of_what_keeps_its_id():
+    _, found = track(make_tracker(), *videos(3))
+    assert not found[0].motion.any()
+    moved = False
+    for before, now in pairwise(found):
+        for row, slot in zip(*np.nonzero(now.present), strict=True):
+            (old,) = np.nonzero(before.ids[row] == now.ids[row, slot])
+            place = before.position[row, old[0]] if len(old) else now.position[row, slot]
+            way = now.position[row, slot] - place
+            np.testing.assert_allclose(now.motion[row, slot], way, atol=1e-6)
+            moved |= bool(np.abs(way).max() > 1e-3)
+    assert moved
+
+
+def test_motion_follows_an_id_from_slot_to_slot():
+    ids, former = torch.tensor([[4, 7, -1, 9]]), torch.tensor([[7, -1, 4, 3]])
+    place = torch.arange(8.0).reshape(1, 4, 2)
+    before = 10 * place
+    expected = torch.stack([place[0, 0] - before[0, 2], place[0, 1] - before[0, 0]])
+    motion = motion_of(ids, place, former, before)
+    torch.testing.assert_close(motion[0, :2], expected)
+    assert not motion[0, 2:].any()  # no ID now, and none before

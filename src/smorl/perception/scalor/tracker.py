@@ -54,6 +54,7 @@ class Carry:
     ids: np.ndarray  # (B, N) int64, -1 where empty
     new: np.ndarray  # (B, N) bool: found in the last frame
     look: Tensor  # (B, N, W) appearance over time, as returned but not normalised
+    place: Tensor  # (B, N, 2) positions, as returned
     frame: Sketch | None = None
 
 
@@ -90,7 +91,7 @@ class ScalorTracker:
         basis = np.eye(size) if what_basis is None else what_basis
         self.what_mean = torch.as_tensor(np.asarray(mean, np.float32))
         self.what_basis = torch.as_tensor(np.asarray(basis, np.float32))
-        self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2)
+        self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2, motion=2)
 
     def init(self, batch: int) -> Carry:
         """Return the carry before the first frame of `batch` episodes."""
@@ -105,6 +106,7 @@ class ScalorTracker:
             np.full(shape, -1),
             np.zeros(shape, bool),
             state.slots.what,
+            state.slots.where[..., 2:],
         )
 
     def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
@@ -206,6 +208,7 @@ class ScalorTracker:
             masks = own_masks(self.model, replace(objects, alive=present), masks, images)
         place, extent = extent_of(masks, objects.where)
         ids = torch.where(present, objects.ids, -1)
+        motion = motion_of(ids, place, former, carry.place)
         found = ObjectSet(
             what=(what * shown).numpy(),
             position=(place * shown).numpy(),
@@ -213,9 +216,10 @@ class ScalorTracker:
             depth=(torch.cat([nearness(objects), share], -1) * shown).numpy(),
             present=present.numpy(),
             ids=ids.numpy(),
+            motion=motion.numpy(),
         )
-        carry = Carry(state, memory, objects, age.numpy(), ids.numpy(), new.numpy(), look, frame)
-        return carry, found
+        numbers = (age.numpy(), ids.numpy(), new.numpy())
+        return Carry(state, memory, objects, *numbers, look, place, frame), found
 
     def _drop_ghosts(self, state: State) -> State:
         """Drop objects that show next to nothing in the picture: an empty box is no object."""
@@ -243,3 +247,13 @@ class ScalorTracker:
             )
         pictures = torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2)
         return pictures.contiguous() / 255  # whatever follows is faster on whole channels
+
+
+def motion_of(ids: Tensor, place: Tensor, former: Tensor, before: Tensor) -> Tensor:
+    """How far objects (B, N) have gone from the places `before` of those with the same ID.
+
+    Zero for an object without an ID now or in the frame before.
+    """
+    same = (ids[..., None] == former[:, None]) & (ids >= 0)[..., None]
+    index = same.int().argmax(-1, keepdim=True).expand_as(place)
+    return torch.where(same.any(-1, keepdim=True), place - before.gather(1, index), 0.0)
