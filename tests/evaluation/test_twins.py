@@ -18,7 +18,7 @@ PIXEL = 2 / 64
 class Clumsy:
     """Sees both pucks and the arm, each a pixel off, in slots 1, 2, 3, and a ghost in slot 0."""
 
-    layout = ObjectLayout(slots=SLOTS, what=2, position=2, scale=2, depth=2)
+    layout = ObjectLayout(slots=SLOTS, what=2, position=2, scale=2, depth=2, motion=2)
 
     def __init__(self, envs, lost: int | None = None) -> None:
         self.world, self.lost = envs.unwrapped.world, lost
@@ -48,7 +48,8 @@ class Clumsy:
             present[:, 1 + self.lost] = False
         shown = present[..., None]
         ids = np.where(present, np.arange(SLOTS), -1)
-        return ObjectSet(what * shown, position * shown, scale * shown, scale * shown, present, ids)
+        parts = (part * shown for part in (what, position, scale, scale))
+        return ObjectSet(*parts, present, ids, motion=7 * scale * shown)
 
 
 @pytest.fixture
@@ -133,3 +134,17 @@ def test_the_goal_image_is_corrected_only_when_asked(envs):
 def test_an_unknown_part_is_refused(envs):
     with pytest.raises(InvalidInput, match="smell"):
         Twin(Clumsy(envs), envs, ("smell",), USUAL)
+
+
+@pytest.mark.parametrize("parts", [("places",), ("detection",)])
+def test_motion_is_true_where_places_are(envs, parts):
+    twin = Twin(Clumsy(envs), envs, parts, USUAL)
+    carry, first = twin.step(twin.init(ROWS), np.zeros(0), np.zeros(0))
+    before = places(envs)
+    envs.step(np.ones((ROWS, 2), np.float32))
+    _, found = twin.step(carry, np.zeros(0), np.zeros(0))
+    seen = np.broadcast_to(7 * found.scale[:, 1:4], (ROWS, 3, 2))
+    np.testing.assert_allclose(first.motion[:, 1:4], seen)  # no frame before: as it was
+    moved = places(envs) - before
+    assert np.abs(moved[:, ARM]).max() > 0.01
+    np.testing.assert_allclose(found.motion[:, 1:4], moved if parts == ("places",) else seen)

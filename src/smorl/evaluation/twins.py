@@ -77,20 +77,21 @@ class Twin:
         self.layout = encoder.layout
 
     def init(self, batch: int) -> Any:
-        """Return the encoder's own carry."""
-        return self.encoder.init(batch)
+        """Return the encoder's own carry, and no places of the frame before."""
+        return self.encoder.init(batch), None
 
     def step(
         self, carry: Any, observation: np.ndarray, actions: np.ndarray
     ) -> tuple[Any, ObjectSet]:
         """Encode, then correct by where everything is now."""
-        carry, found = self.encoder.step(carry, observation, actions)
+        own, before = carry
+        own, found = self.encoder.step(own, observation, actions)
         simulation = self.world.simulation
         truth = _projected(self.world, simulation.hand[:, :2], simulation.objects[..., :2])
         hidden = np.zeros(truth[:, :-1, 0].shape, bool)
         if len(self.parts & {"detection", "occlusion"}) == 1:  # else it does not matter
             hidden = self.world.segment().shares < LEAST_SHARE
-        return carry, self._correct(found, truth, self.parts, hidden)
+        return (own, truth), self._correct(found, truth, self.parts, hidden, before)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode goal images, corrected only if "goal image" is among the parts."""
@@ -102,9 +103,17 @@ class Twin:
         return self._correct(found, truth, everything, np.zeros(truth[:, :-1, 0].shape, bool))
 
     def _correct(
-        self, found: ObjectSet, truth: np.ndarray, parts: frozenset[str], hidden: np.ndarray
+        self,
+        found: ObjectSet,
+        truth: np.ndarray,
+        parts: frozenset[str],
+        hidden: np.ndarray,
+        before: np.ndarray | None = None,
     ) -> ObjectSet:
-        """`truth` (K, n + 1, 2) are projected places; `hidden` (K, n) pucks nobody could see."""
+        """`truth` (K, n + 1, 2) are projected places; `hidden` (K, n) pucks nobody could see.
+
+        `before` are the projected places of the frame before, if there was one.
+        """
         found = found.map(np.array)
         who = identify(found, truth, self.world.image_size)
         if "detection" in parts:
@@ -117,6 +126,8 @@ class Twin:
         if "places" in parts:
             place = truth[rows, item] + self.usual.offset[item]
             found.position[known] = place[known]
+            if found.layout.motion and before is not None:
+                found.motion[known] = (truth - before)[rows, item][known]
         if "appearance" in parts:
             found.what[known] = self.usual.what[item[known]]
         return replace(found, **{k: _masked(a, found.present) for k, a in found.arrays()})
