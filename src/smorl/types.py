@@ -95,14 +95,15 @@ class ObjectSet(_Arrays):
 
     def features(self) -> np.ndarray:
         """Return [what; position; scale; depth; motion] per object, (..., N, F)."""
-        parts = (self.what, self.position, self.scale, self.depth, self.motion)
-        return np.concatenate(parts, axis=-1)
+        return np.concatenate(self._parts(), axis=-1)
 
     @property
     def layout(self) -> ObjectLayout:
         """Return the sizes of the parts."""
-        parts = (self.what, self.position, self.scale, self.depth, self.motion)
-        return ObjectLayout(self.present.shape[-1], *(part.shape[-1] for part in parts))
+        return ObjectLayout(self.present.shape[-1], *(part.shape[-1] for part in self._parts()))
+
+    def _parts(self) -> tuple[Array, ...]:
+        return self.what, self.position, self.scale, self.depth, self.motion
 
     def goals(self) -> ObjectGoal:
         """Return every object as a goal of its own: (..., N, .) arrays."""
