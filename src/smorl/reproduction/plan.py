@@ -17,11 +17,11 @@ from smorl.reproduction.recipes import (
     ABLATION,
     QUICK,
     Setting,
+    ablation_recipe,
     agent_recipe,
     env_id,
     perception_recipe,
     twice_as_long,
-    without_crutches,
 )
 
 _TWO = ("rearrange", 2)  # the task of every figure after the comparison of methods
@@ -152,9 +152,9 @@ def _ood(plan: Plan) -> None:
 def _ablation(plan: Plan) -> None:
     for seed in plan.setting.seeds:
         for variant, torso in ABLATION.items():
-            more = without_crutches(plan.setting.scale) | torso
+            more = ablation_recipe(plan.setting.scale) | torso
             name = f"ablation/{variant}"
-            run = plan.agent("visual", *_TWO, seed, ("ablation",), name=name, more=more)
+            run = plan.agent("visual", *_TWO, seed, ("ablation",), name=name, more=more, cost=0.6)
             plan.elsewhere(run, 1, "ablation")
 
 

@@ -121,12 +121,14 @@ def twice_as_long(scale: Scale, kind: str, task: str, n: int) -> dict[str, str]:
     return {"collect.total_steps": str(2 * steps)}
 
 
-def without_crutches(scale: Scale) -> dict[str, str]:
-    """Return what an ablation switches off in all its variants.
+def ablation_recipe(scale: Scale) -> dict[str, str]:
+    """Return what all variants of an ablation share.
 
     The fast presets hand the goal's object and the arm to the networks beside the attention, and
-    offsets to every object. That would hide what the attention is good for.
+    offsets to every object; that would hide what the attention is good for. Ten agents of their
+    full length would take an afternoon, so they are shorter.
     """
     if scale == "paper":
         return {}
-    return {f"networks.{name}": "false" for name in ("matched", "body", "relative")}
+    bare = {f"networks.{name}": "false" for name in ("matched", "body", "relative")}
+    return bare | ({"collect.total_steps": "60000"} if scale == "fast" else {})
