@@ -70,6 +70,12 @@ def test_the_study_prints_a_table_and_json(runs, tmp_path, capsys):
             assert sum(row[way][kind.name.lower()] for kind in Paid) == pytest.approx(1)
             assert row[way]["own_puck"] > 0.2
         assert -3 < row["true_reward_at_end"] < 0
+    for row, run in zip(report["runs"], runs.values(), strict=False):
+        lines = (run / "metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line)["env_steps"] for line in lines]
+        assert row["training"]["env_steps"] == steps
+        assert all(-3 < paid < 0 for paid in row["training"]["paid"])
+    assert "training" not in report["runs"][2]
     stolen = any(row["by_id"]["arm"] for row in report["runs"])
     assert film.exists() == stolen
     assert ("Picture:" if stolen else "No picture") in err

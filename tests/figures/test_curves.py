@@ -7,7 +7,7 @@ import pytest
 
 from smorl.cli import main
 from smorl.errors import DamagedFile, InvalidInput
-from smorl.figures.curves import STYLES, Curve, band, draw_curves, find_runs, read_curve
+from smorl.figures.curves import STYLES, band, draw_curves, find_runs, read_curve
 
 
 def make_run(folder, seed, rows, method="smorl-gt", env="smorl/Rearrange2-v0"):
@@ -29,8 +29,8 @@ def test_read_and_draw(tmp_path):
 
 
 def test_band_is_mean_and_deviation_on_shared_steps():
-    a = Curve("m", "e", 0, np.array([0.0, 10, 20]), np.array([1.0, 2, 3]), 0.2)
-    b = Curve("m", "e", 1, np.array([0.0, 10]), np.array([3.0, 4]), 0.2)
+    a = (np.array([0.0, 10, 20]), np.array([1.0, 2, 3]))
+    b = (np.array([0.0, 10]), np.array([3.0, 4]))
     steps, mean, deviation = band([a, b])
     assert steps.tolist() == [0, 10]
     assert mean.tolist() == [2, 3]

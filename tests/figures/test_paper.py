@@ -105,7 +105,7 @@ def test_long_shows_usual_runs_beside_longer_ones(results):
 
 def test_tracking_shows_shares_rewards_curves_and_the_film(results):
     figure = build("tracking", results)
-    shares, rewards, curves, film = figure.axes
+    shares, rewards, paid, curves, film = figure.axes
     assert len(shares.patches) == 3 * len(SHARES)
     by_group = np.array(heights(shares)).reshape(len(SHARES), 3)
     assert by_group.sum(0) == pytest.approx(100)
@@ -114,9 +114,13 @@ def test_tracking_shows_shares_rewards_curves_and_the_film(results):
     assert arm[0] > 5 * arm[1]
     assert len(rewards.patches) == 3 * 3
     assert len(curves.collections) == 2
+    # The reward by ID rises as far as the other; its pucks stay where they are.
+    means = [np.asarray(line.get_ydata()) for line in paid.lines if line.get_linewidth() > 1]
+    assert [mean[-1] for mean in means] == pytest.approx([-0.26, -0.21])
+    assert len(paid.lines) == 2 * (2 + 1)  # a line for each of two seeds, and one for their mean
     assert len(film.images) == 1
     (results / "tracking" / "exploit-seed0.png").unlink()
-    assert len(build("tracking", results).axes) == 3
+    assert len(build("tracking", results).axes) == 4
 
 
 def test_a_study_without_rewards_is_drawn_without_them(results):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smorl.cli.options import show_episodes
@@ -64,6 +65,7 @@ def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, di
 
     from smorl.evaluation.tracking_study import random_actions, study_tracking
     from smorl.perception.scalor.tracker import ScalorTracker
+    from smorl.training.judging import rewards_over_training
     from smorl.training.loading import load_run
 
     run = load_run(name)
@@ -89,6 +91,9 @@ def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, di
     trained = None if random else run.config.goals.reward
     row = {"run": name, "trained_by": trained, "env": run.env}
     row |= {"env_steps": run.env_steps, "played": args.episodes, "episodes": len(played)}
+    metrics = Path(name) / "metrics.jsonl"  # an agent's file has none
+    if trained is not None and metrics.exists():
+        row["training"] = rewards_over_training(metrics)
     return played, {**row, **played.numbers()}
 
 
@@ -122,7 +127,9 @@ def _parser() -> argparse.ArgumentParser:
         "puck. Say what the object is that earns the reward in every frame: found by the goal's "
         "tracker ID, as `--reward tracking` does, and found by appearance (Eq. 7). arm: the "
         "exploit of the paper's appendix, the puck's ID has gone over to the arm. unearned: how "
-        "much the reward exceeds minus the puck's true distance to the goal's place.",
+        "much the reward exceeds minus the puck's true distance to the goal's place. With --json "
+        "also what the rollouts of a run's training were paid on their last step, by its own "
+        "reward.",
     )
     parser.add_argument("runs", nargs="+", metavar="run", help="run folders or agent files")
     parser.add_argument("--episodes", type=int, default=50, help="of each run (default 50)")

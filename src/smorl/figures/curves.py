@@ -20,6 +20,7 @@ import numpy as np
 from smorl.errors import DamagedFile, InvalidInput
 
 DISTANCE = "mean puck distance at the end [m]"
+Line = tuple[np.ndarray, np.ndarray]  # environment steps, and a height at each
 
 
 @dataclass(frozen=True)
@@ -109,13 +110,13 @@ def read_curve(path: Path) -> Curve:
         ) from error
 
 
-def band(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def band(seeds: Sequence[Line]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return steps, mean and standard deviation over seeds, on the steps all seeds share."""
-    last = min(curve.steps[-1] for curve in curves)
-    steps = np.unique(np.concatenate([curve.steps for curve in curves]))
-    steps = steps[steps <= last]
-    values = np.stack([np.interp(steps, curve.steps, curve.distance) for curve in curves])
-    return steps, values.mean(0), values.std(0)
+    last = min(steps[-1] for steps, _ in seeds)
+    shared = np.unique(np.concatenate([steps for steps, _ in seeds]))
+    shared = shared[shared <= last]
+    values = np.stack([np.interp(shared, steps, heights) for steps, heights in seeds])
+    return shared, values.mean(0), values.std(0)
 
 
 def panel_of(env: str) -> str:
@@ -153,18 +154,11 @@ def draw_panels(
 
 
 def draw_panel(axis, name: str, methods: Mapping[str, list[Curve]]) -> None:
-    """Draw the curves of one task by method: seeds thin, means thick, deviations as bands."""
+    """Draw the curves of one task by method, and the line of doing nothing."""
     for method in sorted(methods, key=_rank, reverse=True):
         if method == "passive":  # the dotted line below
             continue
-        group, style = methods[method], style_of(method)
-        for curve in group:
-            axis.plot(curve.steps / 1e3, curve.distance, color=style.colour, alpha=0.35, lw=0.6)
-        steps, mean, deviation = band(group)
-        axis.plot(steps / 1e3, mean, **look_of(style), markevery=max(1, len(steps) // 5))
-        axis.fill_between(
-            steps / 1e3, mean - deviation, mean + deviation, color=style.colour, alpha=0.18, lw=0
-        )
+        draw_seeds(axis, method, [(curve.steps, curve.distance) for curve in methods[method]])
     if methods:
         passive = np.mean([curve.passive for group in methods.values() for curve in group])
         axis.axhline(passive, color="black", ls=":", lw=1)
@@ -175,6 +169,18 @@ def draw_panel(axis, name: str, methods: Mapping[str, list[Curve]]) -> None:
     axis.set_xlabel("environment steps [thousand]")
     axis.set_xlim(left=0)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def draw_seeds(axis, method: str, seeds: Sequence[Line]) -> None:
+    """Draw the lines of one method: seeds thin, their mean thick, the deviation as a band."""
+    style = style_of(method)
+    for steps, heights in seeds:
+        axis.plot(steps / 1e3, heights, color=style.colour, alpha=0.35, lw=0.6)
+    steps, mean, deviation = band(seeds)
+    axis.plot(steps / 1e3, mean, **look_of(style), markevery=max(1, len(steps) // 5))
+    axis.fill_between(
+        steps / 1e3, mean - deviation, mean + deviation, color=style.colour, alpha=0.18, lw=0
+    )
 
 
 def legend_handles(panels: Mapping[str, Mapping[str, list[Curve]]]) -> list:

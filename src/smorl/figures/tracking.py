@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from smorl.figures.comparisons import curves_by_task
-from smorl.figures.curves import DISTANCE, draw_panel, legend_handles
+from smorl.figures.curves import draw_panel, draw_seeds, legend_handles
 from smorl.figures.evidence import Evidence
 from smorl.figures.reconstructions import read_picture
 
@@ -31,7 +31,7 @@ _TWO = "Rearrange 2"
 
 
 def tracking_figure(evidence: Evidence) -> Any:
-    """Shares of frames, rewards against the truth, distances over training; below, the film."""
+    """Shares of frames, rewards against the truth, reward and distance over training; the film."""
     from matplotlib.figure import Figure
 
     rows = by_group(evidence.studies())
@@ -39,10 +39,12 @@ def tracking_figure(evidence: Evidence) -> Any:
     height = 0.0 if film is None else 9.0 * len(film) / film.shape[1] + 0.3
     figure = Figure(figsize=(9.0, 3.9 + height), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=(3.9, height)) if height else [figure]
-    left, middle, right = parts[0].subplots(1, 3, width_ratios=(1.15, 1, 1.15))
-    _shares(left, rows)
-    _rewards(middle, rows)
-    _distances(right, evidence)
+    columns = parts[0].subfigures(1, 3, width_ratios=(1.15, 1, 1.15))
+    _shares(columns[0].subplots(), rows)
+    _rewards(columns[1].subplots(), rows)
+    above, below = columns[2].subplots(2, 1, sharex=True)
+    _training(above, rows)
+    _distances(below, evidence)
     if film is not None:
         axis = parts[1].subplots()
         axis.imshow(film, interpolation="antialiased")
@@ -103,15 +105,27 @@ def _rewards(axis, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False, fontsize=8)
 
 
+def _training(axis, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """What training paid for the last step of its rollouts, by the run's own reward."""
+    for name in ("matching", "tracking"):
+        runs = [row["training"] for row in rows.get(name, ()) if row.get("training")]
+        if runs:
+            lines = [(np.array(run["env_steps"]), np.array(run["paid"])) for run in runs]
+            draw_seeds(axis, f"smorl ({name})", lines)
+    axis.set_title("over training", fontsize=10)
+    axis.set_ylabel("paid at the end\n[image coord.]")
+    axis.spines[["top", "right"]].set_visible(False)
+
+
 def _distances(axis, evidence: Evidence) -> None:
     curves = curves_by_task(evidence, "tracking")[_TWO]
     kinds = {"smorl (matching)": "smorl", "smorl (tracking)": "smorl (tracking)"}
     panel = {label: curves[kind] for label, kind in kinds.items() if curves.get(kind)}
-    draw_panel(axis, "pucks over training", panel)
+    draw_panel(axis, "", panel)
     axis.set_ylim(bottom=0)
-    axis.set_ylabel(DISTANCE)
+    axis.set_ylabel("mean puck\ndistance [m]")
     axis.legend(handles=legend_handles({_TWO: panel}), loc="upper center",
-                bbox_to_anchor=(0.5, -0.2), frameon=False, fontsize=8)  # fmt: skip
+                bbox_to_anchor=(0.5, -0.45), frameon=False, fontsize=8)  # fmt: skip
 
 
 def _film(evidence: Evidence) -> np.ndarray | None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+
+from smorl.errors import DamagedFile
 from smorl.goals.spaces import GoalSpace
 from smorl.types import Episode
 
@@ -34,6 +39,29 @@ def rollout_rewards(space: GoalSpace, episodes: Episode) -> dict[str, float]:
     return {
         "rollout/first_reward": float(first.mean()),
         "rollout/last_reward": float(last.mean()),
+    }
+
+
+def rewards_over_training(metrics: Path, points: int = 20) -> dict[str, list[float]]:
+    """Return what rollouts were paid on their last step, from a run's own `metrics.jsonl`.
+
+    The rows of the run make up to `points` groups in their order; each has its last step count and
+    its mean reward.
+    """
+    rows = []
+    for number, line in enumerate(metrics.read_text().splitlines(), 1):
+        try:
+            row = json.loads(line)
+            rows.append((float(row["env_steps"]), float(row["rollout/last_reward"])))
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedFile(
+                f"{metrics}: line {number} is no row with env_steps and rollout/last_reward; "
+                f"resume the run, or take another."
+            ) from error
+    groups = np.array_split(np.array(rows), min(points, len(rows))) if rows else []
+    return {
+        "env_steps": [float(group[-1, 0]) for group in groups],
+        "paid": [float(group[:, 1].mean()) for group in groups],
     }
 
 
