@@ -7,7 +7,7 @@ an update and a frame (`smorl.training.forecast`), and are there to tell hours f
 from __future__ import annotations
 
 EVALUATE, STUDY, CLUSTERS, SHOW = 1.0, 3.0, 2.0, 0.5
-MIG_MODEL = 1.5  # one model looked at
+MIG_MODEL = 0.3  # one model looked at
 
 _FAST = {
     "gt-rearrange-1": 6, "gt-rearrange-2": 8, "gt-rearrange-3": 13, "gt-rearrange-4": 13,
