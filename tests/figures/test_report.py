@@ -29,6 +29,13 @@ def test_every_claim_with_its_verdict_and_command(results):
     assert "times shorter" in page
 
 
+def test_an_ablation_shows_all_its_variants(results):
+    page = write_page(results)
+    for task in ("Rearrange 1", "Rearrange 2"):
+        assert page.count(f"| {task} | DeepSets, padded | 2 |") == 1
+        assert page.count(f"| {task} | conditional heads only | 2 |") == 1
+
+
 def test_what_is_not_run_is_said(tmp_path, capsys):
     empty, page = tmp_path / "results", tmp_path / "page.md"
     empty.mkdir()

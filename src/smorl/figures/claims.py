@@ -24,14 +24,17 @@ from smorl.figures.measures import (
     visual,
 )
 from smorl.figures.rules import Better, Comparable, Fails, Limit, Rule
-from smorl.figures.samples import Ends, Passive
+from smorl.figures.samples import Ends, Passive, Source
 
 BEYOND = "beyond the paper"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: an id, the figure it belongs to, where the paper makes it, and its comparisons."""
+    """One claim: an id, the figure it belongs to, where the paper makes it, and its comparisons.
+
+    `beside` are numbers that the page shows although no comparison needs them.
+    """
 
     id: str
     figure: str
@@ -39,10 +42,12 @@ class Claim:
     sentence: str
     rules: tuple[Rule, ...]
     note: str = ""
+    beside: tuple[Source, ...] = ()
 
 
 _PUSH, _REARRANGE = ("Push 1", "Push 2"), ("Rearrange 1", "Rearrange 2")
 _VAES = ("rig", "skewfit")
+_VARIANTS = ("both", "conditional", "unconditional", "deepsets", "deepsets-padded")
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -119,6 +124,7 @@ CLAIMS: tuple[Claim, ...] = (
             Comparable(variant("deepsets"), variant("both")),
             Better(variant("both", 1), variant("deepsets", 1)),
         ),
+        beside=tuple(variant(kind, n) for n in (1, 2) for kind in _VARIANTS),
     ),
     Claim(
         "long-improves", "long", "App. C",

@@ -80,8 +80,9 @@ def _chapter(
 
 
 def _samples(claims: list[Claim], evidence: Evidence) -> list[tuple[Source, Sample]]:
-    """Everything the claims compare, each once, as far as it was run."""
+    """Everything the claims compare and show beside, each once, as far as it was run."""
     sources = dict.fromkeys(s for claim in claims for rule in claim.rules for s in rule.sources)
+    sources |= dict.fromkeys(s for claim in claims for s in claim.beside)
     found = [(source, source.read(evidence)) for source in sources]
     known = [(s, sample) for s, sample in found if sample is not None]
     known = [(s, sample) for s, sample in known if not isinstance(s, Passive)]
