@@ -96,6 +96,16 @@ def test_an_ablation_varies_the_torso_and_nothing_else(scale):
     assert not any(networks[name] for name in ("matched", "body", "relative"))
 
 
+@pytest.mark.parametrize(("scale", "share"), [("fast", 0.6), ("paper", 1.0), ("debug", 1.0)])
+def test_an_ablation_is_shorter_at_the_fast_scale_alone_and_costs_as_much_less(scale, share):
+    short = next(j for j in plan("ablation", scale=scale) if "ablation" in str(j.writes))
+    usual = next(j for j in plan("visual", scale=scale) if j.writes.name.startswith("visual-rearr")
+                 and j.writes.name.endswith("-2-seed0"))  # fmt: skip
+    steps = [j.training.config()["collect"]["total_steps"] for j in (short, usual)]
+    assert steps[0] == share * steps[1]
+    assert short.minutes == pytest.approx(share * usual.minutes)
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_long_is_twice_as_long(scale):
     longs = [j.training.config() for j in plan("long", scale=scale) if j.training]

@@ -6,7 +6,7 @@ an update and a frame (`smorl.training.forecast`), and are there to tell hours f
 
 from __future__ import annotations
 
-EVALUATE, STUDY, CLUSTERS, SHOW = 1.0, 3.0, 2.0, 0.5
+EVALUATE, STUDY, CLUSTERS, SHOW = 1.0, 0.5, 2.0, 0.5
 MIG_MODEL = 0.3  # one model looked at
 
 _FAST = {

@@ -17,11 +17,11 @@ from smorl.reproduction.recipes import (
     ABLATION,
     QUICK,
     Setting,
-    ablation_recipe,
     agent_recipe,
     env_id,
     perception_recipe,
-    twice_as_long,
+    usual_steps,
+    without_crutches,
 )
 
 _TWO = ("rearrange", 2)  # the task of every figure after the comparison of methods
@@ -59,15 +59,17 @@ class Plan:
         *,
         name: str = "",
         more: dict[str, str] | None = None,
-        cost: float = 1.0,
+        length: float = 1.0,
         wanted: bool = True,
     ) -> Path:
-        """Plan a run of an agent and return its folder; `cost` is relative to the preset's."""
+        """Plan a run of an agent and return its folder; `length` is relative to the preset's."""
         recipe, sees = agent_recipe(self.setting.scale, kind, task, n), kind == "visual"
         overrides, needs = dict(recipe.overrides), ()
         if sees:
             overrides["perception"] = eyes = self.perception(n, seed)
             needs = tuple(path for path in self.jobs if str(path) == eyes)
+        if length != 1.0:
+            overrides["collect.total_steps"] = str(round(length * usual_steps(recipe.preset)))
         overrides |= {**(more or {}), "threads": "1"}
         folder = self.setting.runs(sees) / (name or f"{kind}-{task}-{n}")
         folder = folder.with_name(f"{folder.name}-seed{seed}")
@@ -76,7 +78,7 @@ class Plan:
                 Training(recipe.preset, seed, tuple(overrides.items())),
                 folder,
                 needs=needs,
-                minutes=cost * minutes(self.setting.scale, f"{kind}-{task}-{n}"),
+                minutes=length * minutes(self.setting.scale, f"{kind}-{task}-{n}"),
                 keep=tuple(self.setting.results / part for part in keep),
                 wanted=wanted,
             )
@@ -152,17 +154,19 @@ def _ood(plan: Plan) -> None:
 def _ablation(plan: Plan) -> None:
     for seed in plan.setting.seeds:
         for variant, torso in ABLATION.items():
-            more = ablation_recipe(plan.setting.scale) | torso
-            name = f"ablation/{variant}"
-            run = plan.agent("visual", *_TWO, seed, ("ablation",), name=name, more=more, cost=0.6)
+            more, name = without_crutches(plan.setting.scale) | torso, f"ablation/{variant}"
+            # Ten agents and more of the full length would take most of a day.
+            length = 0.6 if plan.setting.scale == "fast" else 1.0
+            run = plan.agent(
+                "visual", *_TWO, seed, ("ablation",), name=name, more=more, length=length
+            )
             plan.elsewhere(run, 1, "ablation")
 
 
 def _long(plan: Plan) -> None:
     for kind in ("visual", "rig"):
-        name, more = f"long/{kind}-rearrange-2", twice_as_long(plan.setting.scale, kind, *_TWO)
         for seed in plan.setting.seeds:
-            plan.agent(kind, *_TWO, seed, ("long",), name=name, more=more, cost=2.0)
+            plan.agent(kind, *_TWO, seed, ("long",), name=f"long/{kind}-rearrange-2", length=2.0)
 
 
 def _tracking(plan: Plan) -> None:

@@ -113,22 +113,19 @@ def perception_recipe(scale: Scale, n: int) -> Recipe:
     return Recipe(f"paper-scalor-{n}") if n <= 2 else Recipe("paper-scalor-2", env)
 
 
-def twice_as_long(scale: Scale, kind: str, task: str, n: int) -> dict[str, str]:
-    """Return what doubles the environment steps of an agent."""
+def usual_steps(preset: str) -> int:
+    """Return how many environment steps a preset trains for."""
     from smorl.presets import get_preset  # here, as it takes a second
 
-    steps = get_preset(agent_recipe(scale, kind, task, n).preset).build().collect.total_steps
-    return {"collect.total_steps": str(2 * steps)}
+    return get_preset(preset).build().collect.total_steps
 
 
-def ablation_recipe(scale: Scale) -> dict[str, str]:
-    """Return what all variants of an ablation share.
+def without_crutches(scale: Scale) -> dict[str, str]:
+    """Return what an ablation switches off in all its variants.
 
     The fast presets hand the goal's object and the arm to the networks beside the attention, and
-    offsets to every object; that would hide what the attention is good for. Ten agents of their
-    full length would take an afternoon, so they are shorter.
+    offsets to every object. That would hide what the attention is good for.
     """
     if scale == "paper":
         return {}
-    bare = {f"networks.{name}": "false" for name in ("matched", "body", "relative")}
-    return bare | ({"collect.total_steps": "60000"} if scale == "fast" else {})
+    return {f"networks.{name}": "false" for name in ("matched", "body", "relative")}

@@ -49,7 +49,7 @@ def rewards_over_training(metrics: Path, points: int = 20) -> dict[str, list[flo
     its mean reward.
     """
     rows = []
-    for number, line in enumerate(metrics.read_text().splitlines(), 1):
+    for number, line in enumerate(metrics.read_text("utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
             rows.append((float(row["env_steps"]), float(row["rollout/last_reward"])))
