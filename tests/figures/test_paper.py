@@ -9,9 +9,8 @@ import pytest
 
 from smorl.cli import main
 from smorl.errors import DamagedFile, InvalidInput
-from smorl.figures.comparisons import VARIANTS
 from smorl.figures.curves import STYLES
-from smorl.figures.evidence import Evidence, NotYetRun
+from smorl.figures.evidence import VARIANTS, Evidence, NotYetRun
 from smorl.figures.paper import FIGURES, build, draw, has_results
 from smorl.figures.tracking import SHARES
 from smorl.reproduction import plan

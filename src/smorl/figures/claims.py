@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from smorl.figures.evidence import VARIANTS
 from smorl.figures.measures import (
     BY_ID,
     BY_LOOK,
@@ -47,7 +48,6 @@ class Claim:
 
 _PUSH, _REARRANGE = ("Push 1", "Push 2"), ("Rearrange 1", "Rearrange 2")
 _VAES = ("rig", "skewfit")
-_VARIANTS = ("both", "conditional", "unconditional", "deepsets", "deepsets-padded")
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -125,7 +125,7 @@ CLAIMS: tuple[Claim, ...] = (
             Comparable(variant("deepsets"), variant("both")),
             Better(variant("both", 1), variant("deepsets", 1)),
         ),
-        beside=tuple(variant(kind, n) for n in (1, 2) for kind in _VARIANTS),
+        beside=tuple(variant(kind, n) for n in (1, 2) for kind in VARIANTS),
     ),
     Claim(
         "long-improves", "long", "App. C",

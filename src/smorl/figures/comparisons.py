@@ -23,12 +23,11 @@ from smorl.figures.curves import (
     read_curve,
     style_of,
 )
-from smorl.figures.evidence import ABLATION, Evidence, kind_of
+from smorl.figures.evidence import ABLATION, VARIANTS, Evidence, kind_of
 from smorl.figures.samples import Ends
 
 VISUAL = ("smorl", "rig", "skewfit", "sac-her")
-VARIANTS = {"both": "", "conditional": "//", "unconditional": "..", "deepsets": "xx",
-            "deepsets-padded": "oo"}  # fmt: skip
+HATCHES = ("", "//", "..", "xx", "oo")  # of the variants of the ablation
 _TWO = "Rearrange 2"
 
 Curves = Mapping[str, list[Curve]]
@@ -62,10 +61,10 @@ def ablation_figure(evidence: Evidence) -> Any:
 
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.25, 1))
-    panel = _only(curves_by_task(evidence, ABLATION)[_TWO], tuple(VARIANTS))
+    panel = _only(curves_by_task(evidence, ABLATION)[_TWO], VARIANTS)
     draw_panel(left, f"{_TWO}, as trained", panel)
     bars = []
-    for place, (kind, hatch) in enumerate(VARIANTS.items()):
+    for place, (kind, hatch) in enumerate(zip(VARIANTS, HATCHES, strict=True)):
         sample = Ends(ABLATION, kind, "Rearrange 1", elsewhere=True).read(evidence)
         bars.append(Bar(place, sample, style_of(kind).colour, hatch))
     draw_bars(right, bars)

@@ -18,6 +18,7 @@ from smorl.figures.curves import method_of, panel_of
 from smorl.figures.files import read_report
 
 ABLATION = "ablation"
+VARIANTS = ("both", "conditional", "unconditional", "deepsets", "deepsets-padded")  # its rows
 
 
 class NotYetRun(InvalidInput):
