@@ -90,7 +90,7 @@ def test_agents_know_neither_simulator_nor_perception():
 def test_the_check_sees_imports_inside_functions(tmp_path):
     source = tmp_path / "module.py"
     source.write_text("def f():\n    from smorl.envs import scene\n    import torch.nn\n")
-    assert {"smorl.envs", "smorl.envs.scene", "torch.nn"} <= imports(source)
+    assert {"smorl.envs", "smorl.envs.tabletop.scene", "torch.nn"} <= imports(source)
 
 
 def test_no_unpickling_and_no_print():

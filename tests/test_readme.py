@@ -7,8 +7,8 @@ import pytest
 
 from smorl.cli import perception_results
 from smorl.cli.gap import as_markdown
-from smorl.figures.curves import find_runs
-from smorl.figures.results import read_result, table
+from smorl.paper.figures.curves import find_runs
+from smorl.paper.results import read_result, table
 
 ROOT = Path(__file__).parents[1]
 

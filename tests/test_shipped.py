@@ -20,7 +20,7 @@ def test_an_unknown_name_lists_what_exists(tmp_path):
 
 
 def test_all_of_them_load_and_say_what_they_are():
-    from smorl.perception.scalor.weights import load_perception
+    from smorl.representations.scalor.weights import load_perception
 
     for name in shipped.names():
         path = shipped.resolve(f"shipped:{name}")
@@ -43,7 +43,7 @@ def test_agents_have_a_folder_of_their_own(tmp_path):
 def test_all_agents_act_and_are_named_after_their_presets():
     from smorl.cli.demo import AGENT
     from smorl.presets import get_preset
-    from smorl.training.loading import load_run
+    from smorl.trained.loading import load_run
 
     assert AGENT.removeprefix(shipped.PREFIX) in shipped.agent_names()
     for name in shipped.agent_names():

@@ -13,15 +13,15 @@ from typing import Any
 import gymnasium as gym
 
 from smorl.errors import InvalidInput, did_you_mean
-from smorl.perception.encoder import Encoder
-from smorl.perception.ground_truth import GroundTruthObjects, GroundTruthVector
-from smorl.perception.scalor.weights import PerceptionWeights
-from smorl.perception.vae.encoder import VaeEncoder
-from smorl.perception.vae.model import BetaVae
+from smorl.representations.base import Encoder
+from smorl.representations.ground_truth import GroundTruthObjects, GroundTruthVector
+from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.representations.vae.encoder import VaeEncoder
+from smorl.representations.vae.model import BetaVae
 
 
 @dataclass(frozen=True)
-class Senses:
+class EncoderInputs:
     """What an encoder is made from.
 
     items: arm and pucks of the environment; identities: the length of a one-hot code, if another
@@ -50,7 +50,7 @@ class Method:
     """One row: how observations become objects, and whether anything is learned."""
 
     line: str
-    encoder: Callable[[Senses], Encoder]
+    encoder: Callable[[EncoderInputs], Encoder]
     learns: bool = True
     pixels: bool = False  # sees objects in pictures, through a perception trained before
     latents: bool = False  # sees pictures as one vector, through a VAE of the run's own
@@ -61,24 +61,24 @@ class Method:
         return self.pixels or self.latents
 
 
-def _ground_truth(senses: Senses) -> Encoder:
-    return GroundTruthObjects(senses.items, senses.identities)
+def _ground_truth(inputs: EncoderInputs) -> Encoder:
+    return GroundTruthObjects(inputs.items, inputs.identities)
 
 
-def _vector(senses: Senses) -> Encoder:
-    return GroundTruthVector(2 * senses.items)
+def _vector(inputs: EncoderInputs) -> Encoder:
+    return GroundTruthVector(2 * inputs.items)
 
 
-def _tracker(senses: Senses) -> Encoder:
-    if senses.perception is None:
+def _tracker(inputs: EncoderInputs) -> Encoder:
+    if inputs.perception is None:
         raise InvalidInput("this method sees pixels and needs a trained perception.")
-    return senses.perception.tracker(memory=senses.memory)
+    return inputs.perception.tracker(memory=inputs.memory)
 
 
-def _latent(senses: Senses) -> Encoder:
-    if senses.vae is None:
+def _latent(inputs: EncoderInputs) -> Encoder:
+    if inputs.vae is None:
         raise InvalidInput("this method sees through a VAE and needs one.")
-    return VaeEncoder(senses.vae)
+    return VaeEncoder(inputs.vae)
 
 
 METHODS: dict[str, Method] = {

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from smorl.bench import loop
-from smorl.bench.straight_loop import StraightLineLoop
+from smorl.bench.reference_loop import ReferenceLoop
 from smorl.cli import bench
 from smorl.errors import InvalidInput
 from smorl.presets import get_preset
@@ -25,7 +25,7 @@ def test_report_is_complete_and_consistent(small, capsys):
     assert bench.main(["loop", "--json", "--quick", "--threads", "1"]) == 0
     out, progress = capsys.readouterr()
     report = json.loads(out)
-    (ours,), (theirs,) = report["loops"], report["straight_line"]
+    (ours,), (theirs,) = report["loops"], report["reference"]
     assert (ours["rows"], theirs["rows"]) == (2, 1)
     assert (ours["env_steps"], theirs["env_steps"]) == (80, 20)
     config = get_preset("debug-visual").build().collect
@@ -60,7 +60,7 @@ def test_the_released_recipe_learns_from_what_it_collects():
     """Its rounds end in replay, and every update changes the networks by finite numbers."""
     config = get_preset("debug").build()
     config = replace(config, env="smorl/VisualRearrange1-v0")
-    recipe = StraightLineLoop(config, "debug-scalor")
+    recipe = ReferenceLoop(config, "debug-scalor")
     before = {k: v.clone() for k, v in recipe.sac.policy.state_dict().items()}
     first = recipe.replay.episodes.actions[0].copy()
     assert recipe.round() == config.collect.horizon

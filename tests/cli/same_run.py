@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from smorl.training.checkpoint import load_latest
+from smorl.runs.checkpoint import load_latest
 
 
 def assert_same_files(a: Path, b: Path, *names: str) -> None:

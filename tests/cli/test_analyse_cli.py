@@ -28,7 +28,7 @@ def test_clusters_keeps_points_and_how_they_were_made(kept):
 
 
 def test_a_kept_report_is_drawn_without_the_simulator(kept, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("smorl.analysis.footage.record", None)
+    monkeypatch.setattr("smorl.studies.footage.record", None)
     out = tmp_path / "c.png"
     assert main(["analyse", "clusters", "--from", str(kept), "--json", "--out", str(out)]) == 0
     shown = json.loads(capsys.readouterr().out)

@@ -6,7 +6,7 @@ import pytest
 
 from smorl.cli import main
 from smorl.cli.gap import as_markdown
-from smorl.evaluation.twins import PARTS
+from smorl.studies.oracle import PARTS
 
 
 def test_every_part_is_measured_on_the_same_episodes(capsys):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from smorl.cli import main
-from smorl.perception.scalor.weights import load_perception
-from smorl.training.checkpoint import load_latest
+from smorl.representations.scalor.weights import load_perception
+from smorl.runs.checkpoint import load_latest
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
 
 ENV = "smorl/VisualRearrange1-v0"
@@ -276,14 +276,14 @@ def test_killed_while_collecting_starts_again(whole, tmp_path):
 
 
 def test_stopped_while_collecting_starts_again(tmp_path, capsys, monkeypatch):
-    from smorl.training import perception_data
+    from smorl.representations.scalor.training import data
 
     def interrupted(*args, progress, **options):
         os.kill(os.getpid(), signal.SIGINT)
         progress(1, 4)
         raise AssertionError("the collection goes on")
 
-    monkeypatch.setattr(perception_data, "obtain_sequences", interrupted)
+    monkeypatch.setattr(data, "obtain_sequences", interrupted)
     assert train(tmp_path / "run") == 130
     assert "The same command resumes" in capsys.readouterr().err
     monkeypatch.undo()
@@ -341,7 +341,7 @@ def test_a_model_that_finds_nothing_is_restarted(tmp_path, capsys):
 
 
 def test_a_restarted_run_resumes_in_its_later_attempt(tmp_path, monkeypatch):
-    from smorl.training.perception import PerceptionTrainer
+    from smorl.representations.scalor.training.loop import PerceptionTrainer
 
     args = ["--scalor.presence_bias", "-5", "--optimise.lr", "1e-6", "--restarts", "1"]
     args += ["--checkpoint_minutes", "0"]
@@ -363,7 +363,7 @@ def test_a_restarted_run_resumes_in_its_later_attempt(tmp_path, monkeypatch):
 
 def poison(monkeypatch, times: int):
     """Make the ELBO NaN once per attempt, in the first `times` attempts."""
-    from smorl.perception.scalor.model import Scalor
+    from smorl.representations.scalor.model.scalor import Scalor
 
     original, models = Scalor.elbo, []
 

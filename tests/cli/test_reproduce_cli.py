@@ -6,7 +6,7 @@ import pytest
 
 from smorl.cli import main
 from smorl.cli import reproduce as module
-from smorl.reproduction.plan import FIGURES, Figure
+from smorl.paper.plan import FIGURES, Figure
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import pytest
 
 from smorl.cli import main
 from smorl.cli.study import _table
-from smorl.evaluation.tracking_study import Paid
-from smorl.training.checkpoint import load_latest
+from smorl.runs.checkpoint import load_latest
+from smorl.studies.tracking import Paid
 
 SHORT = ("--quiet", "--collect.total_steps", "80", "--evaluation.final_episodes", "1")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from smorl.cli import main
-from smorl.training.checkpoint import load_latest
+from smorl.runs.checkpoint import load_latest
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files
 
 
@@ -209,7 +209,7 @@ def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, capsy
 
 
 def test_nan_stops_the_run_with_its_state_saved(tmp_path, capsys, monkeypatch):
-    from smorl.agents.sac import Sac
+    from smorl.learners.sac import Sac
 
     original = Sac.update
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from smorl.cli import main
-from smorl.training.checkpoint import load_latest
-from smorl.training.loading import load_run
+from smorl.runs.checkpoint import load_latest
+from smorl.trained.loading import load_run
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
 
 OPTIONS = ("--quiet", "--checkpoint_minutes", "0")
@@ -121,10 +121,10 @@ def test_mistakes_are_told_before_anything_is_written(args, message, tmp_path, c
 SIGNALLED = """
 import os, sys
 from smorl.cli import main
-from smorl.training import trainer
+from smorl.training import loop
 
 after, how = map(int, sys.argv[1:3])
-save, saved = trainer.save_checkpoint, []
+save, saved = loop.save_checkpoint, []
 
 def signalled(*args, **options):
     if len(saved) == after:
@@ -132,7 +132,7 @@ def signalled(*args, **options):
     saved.append(save(*args, **options))
     return saved[-1]
 
-trainer.save_checkpoint = signalled
+loop.save_checkpoint = signalled
 sys.exit(main(sys.argv[3:]))
 """
 

@@ -15,11 +15,11 @@ import torch
 from smorl.cli import main
 from smorl.cli.films import evaluation_parts
 from smorl.methods import make_envs
-from smorl.perception.scalor.model import Scalor
-from smorl.perception.scalor.weights import PerceptionWeights, load_weights, save_weights
 from smorl.presets.perception import debug
-from smorl.training.checkpoint import load_latest
-from smorl.training.loading import load_run
+from smorl.representations.scalor.model.scalor import Scalor
+from smorl.representations.scalor.weights import PerceptionWeights, load_weights, save_weights
+from smorl.runs.checkpoint import load_latest
+from smorl.trained.loading import load_run
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
 
 OPTIONS = ("--quiet", "--checkpoint_minutes", "0")
@@ -204,7 +204,8 @@ def test_a_damaged_perception_gets_one_sentence(seeing, sharp, tmp_path, capsys)
 SIGNALLED = """
 import os, sys
 from smorl.cli import main
-from smorl.training import perception, trainer
+from smorl.representations.scalor.training import loop as perception
+from smorl.training import loop as trainer
 
 stage, after, how = {"perception": perception, ".": trainer}[sys.argv[1]], *map(int, sys.argv[2:4])
 save, saved = stage.save_checkpoint, []

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from smorl.evaluation.evaluate import evaluate
-from smorl.evaluation.subgoals import SubgoalConfig
 from smorl.goals.priors import UniformPrior
-from smorl.goals.spaces import GoalConfig, GoalSpace
-from smorl.perception.ground_truth import GroundTruthObjects
+from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.planning.subgoals import SubgoalConfig
+from smorl.representations.ground_truth import GroundTruthObjects
 
 SPACE = GoalSpace(GoalConfig(), UniformPrior(np.float32([0, 0]), np.float32([1, 1])))
 

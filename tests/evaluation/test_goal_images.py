@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from smorl.envs.cameras import CAMERAS, PUCK_CENTRE_HEIGHT, project
+from smorl.envs.rendering.cameras import CAMERAS, PUCK_CENTRE_HEIGHT, project
 from smorl.evaluation.goal_images import GoalCounts, matched_now, pucks_meant
 from smorl.methods import make_envs
 from tests.conftest import make_goal, make_set

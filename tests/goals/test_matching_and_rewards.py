@@ -5,7 +5,7 @@ import pytest
 
 from smorl.goals.matching import match
 from smorl.goals.priors import UniformPrior
-from smorl.goals.spaces import GoalConfig, GoalSpace, pick_object
+from smorl.goals.space import GoalConfig, GoalSpace, pick_object
 from tests.conftest import make_goal, make_set
 
 BOX = UniformPrior(np.float32([-1, -1]), np.float32([1, 1]))

@@ -7,7 +7,7 @@ import pytest
 
 from smorl.goals.matching import match, match_id, take_goal
 from smorl.goals.priors import UniformPrior
-from smorl.goals.spaces import GoalConfig, GoalSpace, pick_object
+from smorl.goals.space import GoalConfig, GoalSpace, pick_object
 from tests.conftest import make_goal, make_set
 
 PUCK, ARM = [1.0, 0.0], [0.0, 1.0]

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from smorl.agents.networks import NetworkConfig, TorsoConfig
-from smorl.agents.sac import SacConfig
 from smorl.config import to_json
 from smorl.evaluation.evaluate import Evaluation
-from smorl.evaluation.subgoals import SubgoalConfig
-from smorl.goals.spaces import GoalConfig
+from smorl.goals.space import GoalConfig
+from smorl.learners.networks import NetworkConfig, TorsoConfig
+from smorl.learners.sac import SacConfig
+from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
-from smorl.training.run_dir import RunDir
+from smorl.runs.folder import RunDir
+from smorl.training.loop import Trainer
 from smorl.training.settings import CollectConfig, EvaluationConfig, RunConfig
-from smorl.training.trainer import Trainer
 from tests.learning import point_mass
 
 HORIZON, ATTEMPTS = 12, 7  # Paper: 2 (n + 1) - 1 attempts for n = 3 discs

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from smorl.agents.networks import TorsoConfig
-from smorl.training.checkpoint import load_latest
+from smorl.learners.networks import TorsoConfig
+from smorl.runs.checkpoint import load_latest
 from tests.learning.runs import HORIZON, smorl_config, train
 
 ROWS, ROUNDS = 4, 6

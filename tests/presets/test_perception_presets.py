@@ -9,15 +9,15 @@ import torch
 
 from smorl.config import from_json, paths, to_json
 from smorl.errors import InvalidInput
-from smorl.perception.dataset import Sequences
 from smorl.presets.perception import (
     PAPER_PROVENANCE,
     PERCEPTION_PRESETS,
     get_perception_preset,
 )
-from smorl.training.perception_settings import PerceptionConfig
-from smorl.training.perception_state import PerceptionState
-from smorl.training.perception_step import train_step
+from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.state import PerceptionState
+from smorl.representations.scalor.training.step import train_step
+from smorl.representations.video import Sequences
 
 NAMES = sorted(PERCEPTION_PRESETS)
 

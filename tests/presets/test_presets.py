@@ -9,13 +9,13 @@ import torch
 
 from smorl.cli import main
 from smorl.config import from_json, paths, to_json
-from smorl.methods import Senses, View, get_method
-from smorl.perception.scalor.weights import load_perception
-from smorl.perception.vae.settings import batches_due
+from smorl.methods import EncoderInputs, View, get_method
 from smorl.presets import PRESETS, get_preset
 from smorl.replay.relabel import sample_batch
-from smorl.training.run_state import ACTIONS, RunState
+from smorl.representations.scalor.weights import load_perception
+from smorl.representations.vae.settings import batches_due
 from smorl.training.settings import RunConfig
+from smorl.training.train_state import ACTIONS, TrainState
 from smorl.types import Episode, ObjectSet
 
 NAMES = sorted(PRESETS)
@@ -27,7 +27,7 @@ def test_round_trip_through_json(name):
     assert from_json(RunConfig, json.loads(json.dumps(to_json(config)))) == config
 
 
-def make_episodes(state: RunState, config: RunConfig, items: int, count=3) -> Episode:
+def make_episodes(state: TrainState, config: RunConfig, items: int, count=3) -> Episode:
     """Random states, or pictures of noise, through the preset's own encoder: no simulator."""
     rng = np.random.default_rng(0)
     horizon = config.collect.horizon
@@ -56,7 +56,7 @@ def test_every_preset_makes_one_update(name):
     perception = None
     if get_method(config.method).pixels:
         perception = load_perception(f"shipped:scalor-{items - 1}")
-    state = RunState.create(config, Senses(items, perception=perception))
+    state = TrainState.create(config, EncoderInputs(items, perception=perception))
     state.replay.add(make_episodes(state, config, items))
     rng = np.random.default_rng(1)
     batch = sample_batch(
@@ -169,7 +169,7 @@ def test_the_release_of_the_latent_methods(task):
             assert config.evaluation.subgoals.steps == (
                 get_preset(f"paper-gt-{task}-{n}").build().evaluation.subgoals.steps
             )
-            state = RunState.create(config, Senses(n + 1))
+            state = TrainState.create(config, EncoderInputs(n + 1))
             assert state.sac.policy.log_std_offset == pytest.approx(0)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from smorl.errors import InvalidInput
 from smorl.goals.priors import UniformPrior
-from smorl.goals.spaces import GoalConfig, GoalSpace
+from smorl.goals.space import GoalConfig, GoalSpace
 from smorl.replay.buffer import Replay
 from smorl.replay.relabel import RelabelConfig, future_goals, relabel, sample_batch
 from smorl.types import Episode, ObjectGoal, ObjectLayout

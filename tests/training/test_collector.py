@@ -4,8 +4,8 @@ import gymnasium as gym
 import numpy as np
 
 from smorl.goals.priors import UniformPrior
-from smorl.goals.spaces import GoalConfig, GoalSpace
-from smorl.perception.ground_truth import GroundTruthObjects
+from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.representations.ground_truth import GroundTruthObjects
 from smorl.training.collector import collect
 
 SPACE = GoalSpace(GoalConfig(), UniformPrior(np.float32([5, 5]), np.float32([6, 6])))

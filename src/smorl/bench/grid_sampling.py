@@ -1,6 +1,6 @@
 """Cutting out and pasting in by `grid_sample`, as SCALOR's release does: the reference of ours.
 
-Same arguments and results as `smorl.perception.scalor.geometry` (tested, gradients included).
+Same arguments and results as `representations.scalor.model.geometry` (tested, with gradients).
 """
 
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
 from smorl.bench.clock import columns, take_turns
-from smorl.perception.scalor import geometry
-from smorl.perception.scalor.settings import ScalorConfig
+from smorl.representations.scalor.model import geometry
+from smorl.representations.scalor.model.settings import ScalorConfig
 
 
 def _grid(scale: Tensor, shift: Tensor, size: int) -> Tensor:

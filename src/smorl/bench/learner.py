@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from smorl.agents.sac import Sac, SacConfig
 from smorl.bench import command
 from smorl.bench.clock import columns, take_turns
-from smorl.bench.straight_line import StraightLineSac
+from smorl.bench.reference_sac import ReferenceSac
 from smorl.bench.synthetic import ACTIONS, LAYOUT, NETWORKS, filled_replay, random_batch
+from smorl.learners.sac import Sac, SacConfig
 from smorl.replay.relabel import RelabelConfig, sample_batch
 from smorl.types import Batch
 
@@ -70,7 +70,7 @@ def measure_updates(repeats: int) -> Iterator[dict]:
         config, batch = SacConfig(batch_size=size), random_batch(size, LAYOUT, seed=0)
         noise = torch.randn(2, size, ACTIONS, generator=torch.Generator().manual_seed(0))
         ours = Sac(config, NETWORKS, LAYOUT, ACTIONS, seed=0)
-        theirs = StraightLineSac(config, NETWORKS, LAYOUT, ACTIONS)
+        theirs = ReferenceSac(config, NETWORKS, LAYOUT, ACTIONS)
         cases = {
             "ours": partial(ours.update, batch, noise),
             "theirs": partial(theirs.update, batch, noise),
@@ -79,7 +79,7 @@ def measure_updates(repeats: int) -> Iterator[dict]:
         yield {
             "batch": size,
             **columns("ours", "ms", cost["ours"]),
-            **columns("straight_line", "ms", cost["theirs"]),
+            **columns("reference", "ms", cost["theirs"]),
             **columns("", "ratio", cost["theirs"] / cost["ours"]),
         }
 
@@ -136,9 +136,9 @@ def measure_loop(rounds: int, preset: str = "gt-rearrange-2") -> dict:
     # Imported here, because only the loop needs the simulator.
     from smorl.config import to_json
     from smorl.presets import get_preset
-    from smorl.training.progress import Progress
-    from smorl.training.run_dir import RunDir
-    from smorl.training.trainer import Trainer
+    from smorl.runs.folder import RunDir
+    from smorl.runs.progress import Progress
+    from smorl.training.loop import Trainer
 
     config = get_preset(preset).build()
     steps = config.collect.num_envs * config.collect.horizon
@@ -180,7 +180,7 @@ def as_text(report: dict) -> str:
     for row in report["updates"]:
         lines.append(
             f"{'visual two-object':20}{row['batch']:>7}{row['threads']:>9}{row['ours_ms']:>10.2f}"
-            f"{row['straight_line_ms']:>10.2f}{row['ratio']:>9.2f}{row['cpu_ratio']:>9.2f}"
+            f"{row['reference_ms']:>10.2f}{row['ratio']:>9.2f}{row['cpu_ratio']:>9.2f}"
         )
     lines += [
         "",

@@ -2,7 +2,7 @@
 
 Every part of a step is timed where it happens, in real training of the fast preset with the
 shipped perception; evaluations and checkpoints are left out. Then the released recipe runs for a
-few seconds (`straight_loop` says what it is), for a ratio within one run. On a machine busy with
+few seconds (`reference_loop` says what it is), for a ratio within one run. On a machine busy with
 other things trust the CPU columns at one thread; with more threads CPU time includes their
 waiting for each other, so only the wall clock counts there.
 """
@@ -19,14 +19,14 @@ import torch
 
 from smorl.bench import command
 from smorl.bench.perception import peak_memory
+from smorl.bench.reference_loop import ReferenceLoop
 from smorl.bench.stopwatch import Stopwatch
-from smorl.bench.straight_loop import StraightLineLoop
 from smorl.config import to_json
-from smorl.perception.scalor.weights import load_perception
 from smorl.presets import get_preset
-from smorl.training.progress import Progress
-from smorl.training.run_dir import RunDir
-from smorl.training.trainer import Trainer
+from smorl.representations.scalor.weights import load_perception
+from smorl.runs.folder import RunDir
+from smorl.runs.progress import Progress
+from smorl.training.loop import Trainer
 
 PRESET, PERCEPTION = "visual-rearrange-1", "shipped:scalor-1"
 PAPER_PRESET, PAPER_PERCEPTION = "paper-gt-rearrange-1", "paper-scalor-1"
@@ -54,14 +54,14 @@ def measure(threads: tuple[int, ...], rounds: int) -> dict:
     }
     # Memory only grows: asked before the released recipe runs, it is that of our loop.
     report["memory_gb"] = peak_memory()
-    report["straight_line"] = [measure_straight(count, rounds) for count in threads]
+    report["reference"] = [measure_reference(count, rounds) for count in threads]
     report["ratios"] = [
         {
             "threads": ours["threads"],
             "ratio": ours["env_steps_per_second"] / theirs["env_steps_per_second"],
             "cpu_ratio": theirs["cpu_ms_per_step"] / ours["cpu_ms_per_step"],
         }
-        for ours, theirs in zip(report["loops"], report["straight_line"], strict=True)
+        for ours, theirs in zip(report["loops"], report["reference"], strict=True)
     ]
     return report
 
@@ -95,13 +95,13 @@ def measure_ours(threads: int, rounds: int) -> dict:
     return {"threads": threads, **settings, **summary(watch, steps, updates)}
 
 
-def measure_straight(threads: int, rounds: int) -> dict:
+def measure_reference(threads: int, rounds: int) -> dict:
     """The released recipe for `rounds` of its rounds, an episode and its updates each."""
     config = get_preset(PAPER_PRESET).build()
     config = replace(config, env=get_preset(PRESET).build().env)
     torch.set_num_threads(threads)
     _say("released recipe")
-    loop, watch = StraightLineLoop(config, PAPER_PERCEPTION), Stopwatch()
+    loop, watch = ReferenceLoop(config, PAPER_PERCEPTION), Stopwatch()
     loop.update(*loop.draw())  # warm-up
     with ExitStack() as stack:
         for part, owner, method in (
@@ -182,7 +182,7 @@ def _say(what: str) -> None:
 
 def as_text(report: dict) -> str:
     """Return the report as tables for people."""
-    rows = report["loops"] + report["straight_line"]
+    rows = report["loops"] + report["reference"]
     lines = [
         f"{'whole loop':20}{'threads':>8}{'rows':>6}{'batch':>7}{'updates/step':>14}"
         f"{'steps/s':>9}{'ms/step':>9}{'by CPU':>9}"

@@ -19,12 +19,12 @@ from smorl.bench import command
 from smorl.bench.clock import columns, take_turns
 from smorl.bench.grid_sampling import measure_sampling
 from smorl.bench.stopwatch import Stopwatch
-from smorl.perception.dataset import Sequences, sample_batch
-from smorl.perception.scalor.tracker import Carry, ScalorTracker
 from smorl.presets.perception import get_perception_preset
-from smorl.training.perception_settings import PerceptionConfig
-from smorl.training.perception_state import PerceptionState
-from smorl.training.perception_step import train_step
+from smorl.representations.scalor.tracking.tracker import Carry, ScalorTracker
+from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.state import PerceptionState
+from smorl.representations.scalor.training.step import train_step
+from smorl.representations.video import Sequences, sample_batch
 
 FAST, PAPER = "scalor-2", "paper-scalor-2"
 ROWS = (1, 16, 64)

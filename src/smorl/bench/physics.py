@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from smorl.envs.scene import FAST_PHYSICS, REFERENCE_PHYSICS, Physics
-from smorl.envs.simulation import Simulation
-from smorl.envs.tasks import make_task
+from smorl.envs.tabletop.scene import FAST_PHYSICS, REFERENCE_PHYSICS, Physics
+from smorl.envs.tabletop.simulation import Simulation
+from smorl.envs.tabletop.tasks import make_task
 
 # A puck this high has been lifted off the table by the gripper (it rests at 0.015).
 LIFTED = 0.03

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from smorl.agents.networks import NetworkConfig, TorsoConfig
 from smorl.goals.priors import UniformPrior
-from smorl.goals.spaces import GoalConfig, GoalSpace
+from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.replay.buffer import Replay
 from smorl.types import Batch, Episode, ObjectGoal, ObjectLayout, ObjectSet
 

@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
     parser = _clusters_parser() if name == "clusters" else _mig_parser()
     args = parser.parse_args(words)
     # Imported here so that `--help` answers at once.
-    from smorl.figures.files import check_figures, read_report, write_report
+    from smorl.paper.files import check_figures, read_report, write_report
 
     outs = check_figures(args.out)
     if args.source is not None:
@@ -55,8 +55,8 @@ def main(argv: list[str]) -> int:
 def _run(name: str, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from smorl.analysis.footage import record
-    from smorl.perception.scalor.weights import load_perception
+    from smorl.representations.scalor.weights import load_perception
+    from smorl.studies.footage import record
 
     torch.set_num_threads(args.threads)
     names = args.perception if name == "mig" else [args.perception]
@@ -65,11 +65,11 @@ def _run(name: str, args: argparse.Namespace) -> dict[str, Any]:
     footage = record(env, args.episodes, args.steps, args.seed, args.threads)
     context = {"env": env, "seed": args.seed, "episodes": len(footage), "steps": args.steps}
     if name == "mig":
-        from smorl.analysis.mig import analyse_mig
+        from smorl.studies.mig import analyse_mig
 
         return context | analyse_mig(footage, names, args.vae, args.bins, _progress)
-    from smorl.analysis.clusters import analyse_clusters
-    from smorl.analysis.sightings import watch
+    from smorl.studies.clusters import analyse_clusters
+    from smorl.studies.sightings import watch
 
     sightings, images = watch(weights[0].tracker(), footage, True, _progress)
     found = analyse_clusters(
@@ -81,8 +81,8 @@ def _run(name: str, args: argparse.Namespace) -> dict[str, Any]:
 def _draw(name: str, report: dict[str, Any], outs: list[Path]) -> list[Path]:
     if not outs:
         return []
-    from smorl.figures.clusters import draw_clusters
-    from smorl.figures.mig import draw_mig
+    from smorl.paper.figures.clusters import draw_clusters
+    from smorl.paper.figures.mig import draw_mig
 
     return (draw_clusters if name == "clusters" else draw_mig)(report, outs)
 
@@ -116,7 +116,7 @@ def _said_of_mig(report: dict[str, Any]) -> str:
 
 
 def _made(command: str) -> dict[str, Any]:
-    from smorl.training.versions import current_versions
+    from smorl.runs.versions import current_versions
 
     return current_versions(command)
 

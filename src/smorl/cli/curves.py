@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from smorl.errors import InvalidInput
-from smorl.figures.curves import draw_curves, find_runs, read_curve
+from smorl.paper.figures.curves import draw_curves, find_runs, read_curve
 
 
 def main(argv: list[str]) -> int:

@@ -25,8 +25,8 @@ def main(argv: list[str]) -> int:
 
     from smorl.cli.films import attention_picture, evaluation_parts, film
     from smorl.evaluation.evaluate import evaluate
-    from smorl.evaluation.video import check_writable, write_png, write_video
-    from smorl.training.loading import load_run
+    from smorl.trained.loading import load_run
+    from smorl.visualise.video import check_writable, write_png, write_video
 
     started = time.monotonic()
     torch.set_num_threads(1)  # the networks are small: more threads only wait for each other

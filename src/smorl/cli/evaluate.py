@@ -19,9 +19,9 @@ def main(argv: list[str]) -> int:
 
     from smorl.cli.films import evaluation_parts
     from smorl.evaluation.evaluate import evaluate
-    from smorl.evaluation.video import PICTURE_SUFFIXES, check_writable
-    from smorl.training.loading import load_run
-    from smorl.training.trainer import MAX_EVALUATION_ROWS
+    from smorl.trained.loading import load_run
+    from smorl.training.loop import MAX_EVALUATION_ROWS
+    from smorl.visualise.video import PICTURE_SUFFIXES, check_writable
 
     torch.set_num_threads(args.threads)
     if args.video:
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
 def _draw(run, parts: dict, args: argparse.Namespace) -> None:
     """Play the first episodes again for the pictures asked for."""
     from smorl.cli.films import attention_picture, film
-    from smorl.evaluation.video import write_png, write_video
+    from smorl.visualise.video import write_png, write_video
 
     if args.video:
         write_video(args.video, film(run, parts, min(args.films, args.episodes)))
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         "to their goals on the last step, in metres; passive_distance is what doing nothing "
         "leaves on the same episodes. goals_detected: objects found in a goal image; "
         "goals_matched: share of them that match an object in every frame of their episode; "
-        "false_solved: share of puck sub-goals held for solved at the end whose puck is farther "
+        "false_solved: share of puck sub-goals considered solved at the end whose puck is farther "
         "than 5 cm from its goal. The same --seed is the same episodes for every run.",
     )
     parser.add_argument(

@@ -14,7 +14,7 @@ def main(argv: list[str]) -> int:
     if file.suffix != ".safetensors":
         raise InvalidInput(f"cannot write {args.file}: end the name with .safetensors.")
     # Imported here so that `--help` answers at once.
-    from smorl.training.agent_file import export_agent
+    from smorl.trained.agent_file import export_agent
 
     header = export_agent(Path(args.run), file)
     seeing = header["perception"]

@@ -16,8 +16,8 @@ def main(argv: list[str]) -> int:
     """Draw the figures asked for, all by default, and write the page if asked."""
     args = _parser().parse_args(argv)
     # Imported here so that `--help` answers at once.
-    from smorl.figures.evidence import NotYetRun
-    from smorl.figures.paper import FIGURES, draw, get_figure
+    from smorl.paper.evidence import NotYetRun
+    from smorl.paper.figures.table import FIGURES, draw, get_figure
 
     results, images = Path(args.results), Path(args.out)
     for name in args.figures:
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
 
 
 def _write(results: Path, page: Path) -> None:
-    from smorl.figures.report import write_page
+    from smorl.paper.report import write_page
 
     text = write_page(results)
     page.parent.mkdir(parents=True, exist_ok=True)

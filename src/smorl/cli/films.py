@@ -9,15 +9,15 @@ from typing import Any
 
 import gymnasium as gym
 
-from smorl.evaluation.attention_figure import PALETTE, attention_over_time
 from smorl.evaluation.evaluate import evaluate
-from smorl.evaluation.filming import Camcorder
-from smorl.evaluation.sight import Sight
-from smorl.evaluation.video import Picture
 from smorl.methods import get_method
-from smorl.training.loading import LoadedRun
-from smorl.training.run_state import count_items
-from smorl.training.trainer import evaluation_space
+from smorl.trained.loading import LoadedRun
+from smorl.training.loop import evaluation_space
+from smorl.training.train_state import count_items
+from smorl.visualise.agent_view import AgentView
+from smorl.visualise.attention_figure import PALETTE, attention_over_time
+from smorl.visualise.film import SceneCamera
+from smorl.visualise.video import Picture
 
 # Height of the scene in videos, pixels; larger where detections are drawn into the agent's view.
 SIZE, VISUAL_SIZE = 320, 448
@@ -26,11 +26,11 @@ THUMBNAIL_PIXELS = 128
 
 
 @dataclass
-class Reel:
+class Recording:
     """What is kept of an episode: frames, or the moments and the agent's views of them."""
 
     frames: list[Picture] = field(default_factory=list)
-    sights: list[Sight] = field(default_factory=list)
+    sights: list[AgentView] = field(default_factory=list)
     views: list[Picture] = field(default_factory=list)
 
 
@@ -63,23 +63,23 @@ def film(
     `advance` is called after every step.
     """
     for episode in range(count):
-        reel = play(run, parts, episode, partial(_filming, advance))
-        yield from reel.frames
-        yield from [reel.frames[-1]] * ENCORE
+        recording = play(run, parts, episode, partial(_filming, advance))
+        yield from recording.frames
+        yield from [recording.frames[-1]] * ENCORE
 
 
 def attention_picture(run: LoadedRun, parts: dict[str, Any]) -> Picture:
     """Play the first episode again and draw the policy's attention over it."""
-    reel = play(run, parts, 0, _watching)
+    recording = play(run, parts, 0, _watching)
     names = None
     if not finds_objects(run):  # on ground truth slots have names
         names = ["arm", *(f"puck {i}" for i in range(1, run.encoder.layout.slots))]
-    return attention_over_time(reel.sights, reel.views, names)
+    return attention_over_time(recording.sights, recording.views, names)
 
 
-def play(run: LoadedRun, parts: dict[str, Any], episode: int, watch: Callable) -> Reel:
-    """Play one evaluation episode; `watch` makes the observer that fills the reel."""
-    envs, reel = run.envs(1), Reel()
+def play(run: LoadedRun, parts: dict[str, Any], episode: int, watch: Callable) -> Recording:
+    """Play one evaluation episode; `watch` makes the observer that fills the recording."""
+    envs, recording = run.envs(1), Recording()
     evaluate(
         envs,
         run.encoder,
@@ -88,10 +88,10 @@ def play(run: LoadedRun, parts: dict[str, Any], episode: int, watch: Callable) -
         parts["config"],
         episodes=1,
         seed=parts["seed"] + episode,
-        observer=watch(run, envs, f"episode {episode + 1}", reel),
+        observer=watch(run, envs, f"episode {episode + 1}", recording),
     )
     envs.close()
-    return reel
+    return recording
 
 
 def finds_objects(run: LoadedRun) -> bool:
@@ -100,31 +100,33 @@ def finds_objects(run: LoadedRun) -> bool:
 
 
 def _filming(
-    advance: Callable[[], None] | None, run: LoadedRun, envs, name: str, reel: Reel
+    advance: Callable[[], None] | None, run: LoadedRun, envs, name: str, recording: Recording
 ) -> Callable[[dict[str, Any]], None]:
     world, objects = envs.unwrapped.world, finds_objects(run)
-    camera = Camcorder(world, VISUAL_SIZE if objects else SIZE)
+    camera = SceneCamera(world, VISUAL_SIZE if objects else SIZE)
     gap = "    " if objects else "\n"  # without a table of attention frames are narrow
 
     def observe(state: dict[str, Any]) -> None:
         distance = 100 * float(world.info()["object_distance"][0])
-        text = f"{name}, step {len(reel.frames)}: {distance:.1f} cm off."
+        text = f"{name}, step {len(recording.frames)}: {distance:.1f} cm off."
         text += f"{gap}{_aim(state, objects)}"
-        sight = Sight.of(state, agent=run.agent) if objects else None
-        reel.frames.append(camera.frame(text, sight))
-        if advance is not None and len(reel.frames) > 1:
+        sight = AgentView.of(state, agent=run.agent) if objects else None
+        recording.frames.append(camera.frame(text, sight))
+        if advance is not None and len(recording.frames) > 1:
             advance()
 
     return observe
 
 
-def _watching(run: LoadedRun, envs, name: str, reel: Reel) -> Callable[[dict[str, Any]], None]:
-    camera = Camcorder(envs.unwrapped.world)
+def _watching(
+    run: LoadedRun, envs, name: str, recording: Recording
+) -> Callable[[dict[str, Any]], None]:
+    camera = SceneCamera(envs.unwrapped.world)
 
     def observe(state: dict[str, Any]) -> None:
-        sight, view = Sight.of(state, agent=run.agent), camera.agent(pixels=THUMBNAIL_PIXELS)
-        reel.sights.append(sight)
-        reel.views.append(sight.now(view, PALETTE) if finds_objects(run) else view)
+        sight, view = AgentView.of(state, agent=run.agent), camera.agent(pixels=THUMBNAIL_PIXELS)
+        recording.sights.append(sight)
+        recording.views.append(sight.now(view, PALETTE) if finds_objects(run) else view)
 
     return observe
 
@@ -142,4 +144,4 @@ def _aim(state: dict[str, Any], objects: bool) -> str:
         name = "all at once"
     else:
         name = "arm" if goal == 0 else f"puck {goal}"
-    return f"sub-goal: {name},  held for solved: {solved} of {int(present.sum())}"
+    return f"sub-goal: {name},  considered solved: {solved} of {int(present.sum())}"

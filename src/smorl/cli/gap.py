@@ -17,10 +17,10 @@ def main(argv: list[str]) -> int:
     import torch
 
     from smorl.cli.films import evaluation_parts
-    from smorl.evaluation.gap import measure_gap
     from smorl.methods import get_method
-    from smorl.training.loading import load_run
-    from smorl.training.trainer import MAX_EVALUATION_ROWS
+    from smorl.studies.perception_ablation import measure_gap
+    from smorl.trained.loading import load_run
+    from smorl.training.loop import MAX_EVALUATION_ROWS
 
     torch.set_num_threads(args.threads)
     run = load_run(args.run)

@@ -18,8 +18,8 @@ def main(argv: list[str]) -> int:
     if args.seed < 0:
         raise InvalidInput(f"--seed {args.seed} must be 0 or more.")
     # Imported here so that `--help` answers at once.
-    from smorl.perception.dataset import describe
-    from smorl.perception.dataset_files import obtain_sequences
+    from smorl.representations.video import describe
+    from smorl.representations.video_files import obtain_sequences
 
     out = Path(args.out)
     before, existed = time.monotonic(), out.exists()

@@ -19,9 +19,9 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     import torch
 
-    from smorl.evaluation.perception import evaluate_perception
-    from smorl.perception.scalor.weights import load_perception
-    from smorl.training.perception_settings import HeldOutConfig
+    from smorl.evaluation.detection import evaluate_perception
+    from smorl.representations.scalor.training.settings import HeldOutConfig
+    from smorl.representations.scalor.weights import load_perception
 
     weights = load_perception(args.run)
     torch.set_num_threads(args.threads)

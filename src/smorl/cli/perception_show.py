@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from smorl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from smorl.evaluation.video import Picture
-    from smorl.perception.scalor.weights import PerceptionWeights
+    from smorl.representations.scalor.weights import PerceptionWeights
+    from smorl.visualise.video import Picture
 
 
 def main(argv: list[str]) -> int:
@@ -23,8 +23,8 @@ def main(argv: list[str]) -> int:
     if not args.out and not args.video:
         raise InvalidInput("nothing to write; give --out picture.png or --video film.mp4.")
     # Imported here so that `--help` answers at once.
-    from smorl.evaluation.video import PICTURE_SUFFIXES, check_writable, write_png, write_video
-    from smorl.perception.scalor.weights import load_perception
+    from smorl.representations.scalor.weights import load_perception
+    from smorl.visualise.video import PICTURE_SUFFIXES, check_writable, write_png, write_video
 
     if args.out:
         check_writable(args.out, PICTURE_SUFFIXES)
@@ -45,7 +45,7 @@ def _reconstruct(
     weights: PerceptionWeights, args: argparse.Namespace
 ) -> tuple[Picture, Iterator[Picture]]:
     """Return the reconstruction figure and film of one episode."""
-    from smorl.evaluation.perception_pictures import film, panel, trace
+    from smorl.visualise.reconstructions import film, panel, trace
 
     episode = trace(weights.tracker(), args.env or weights.env, args.steps, args.seed)
     return panel(episode, args.every, args.zoom), film(episode, args.zoom)
@@ -55,7 +55,7 @@ def _dream(
     weights: PerceptionWeights, args: argparse.Namespace
 ) -> tuple[Picture, Iterator[Picture]]:
     """Return the figure and film of imagined episodes, and say how good they are."""
-    from smorl.evaluation.imagination import imagination_film, imagination_panel, imagine
+    from smorl.studies.imagination import imagination_film, imagination_panel, imagine
 
     env = args.env or weights.env
     dream = imagine(weights.tracker(), env, args.imagine, args.episodes, args.seed)

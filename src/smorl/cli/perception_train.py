@@ -11,8 +11,8 @@ from smorl.cli.options import fields, orderly_stop, overrides
 from smorl.config import override, to_json
 from smorl.errors import InvalidInput
 from smorl.presets.perception import PERCEPTION_PRESETS, get_perception_preset
-from smorl.training.perception_settings import PerceptionConfig, total_frames
-from smorl.training.progress import Words
+from smorl.representations.scalor.training.settings import PerceptionConfig, total_frames
+from smorl.runs.progress import Words
 
 _EXAMPLE = "--optimise.lr 1e-3"
 WORDS = Words("frame", "frames", "iterations", "{:.1f} objects per frame")
@@ -46,7 +46,7 @@ def _fit_data(config: PerceptionConfig, folder: str | None) -> PerceptionConfig:
     """With --data the config says what that data is, so that the run describes itself."""
     if folder is None:
         return config
-    from smorl.perception.dataset_files import load_sequences
+    from smorl.representations.video_files import load_sequences
 
     data = load_sequences(Path(folder), verify=False)
     return replace(config, data=replace(config.data, episodes=data.episodes, steps=data.steps))
@@ -56,10 +56,10 @@ def _train(
     config: PerceptionConfig, out: Path, args: argparse.Namespace, verb: str, argv: list[str]
 ) -> int:
     # Imported here so that a typo in the options answers at once.
-    from smorl.training.perception import PerceptionTrainer
-    from smorl.training.perception_data import Source, remove_sequences
-    from smorl.training.progress import Progress
-    from smorl.training.run_dir import RunDir
+    from smorl.representations.scalor.training.data import Source, remove_sequences
+    from smorl.representations.scalor.training.loop import PerceptionTrainer
+    from smorl.runs.folder import RunDir
+    from smorl.runs.progress import Progress
 
     command = " ".join([verb, *argv])
     source = Source(Path(args.data) if args.data else None, args.keep_data)
@@ -82,7 +82,7 @@ def _train(
 
 def climb(trainer: Any, progress: Any) -> dict[str, Any] | None:
     """Run a perception trainer to its result; None if the user stopped it."""
-    from smorl.training.perception_data import Stopped
+    from smorl.representations.scalor.training.data import Stopped
 
     with orderly_stop(trainer, progress, "this iteration"):
         try:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smorl.envs.registration import env_ids
-from smorl.envs.scripted import ScriptedPusher
-from smorl.envs.tabletop import TabletopEnv
+from smorl.envs.tabletop.env import TabletopEnv
+from smorl.envs.tabletop.scripted import ScriptedPusher
 from smorl.errors import InvalidInput, did_you_mean
-from smorl.evaluation.filming import Camcorder
-from smorl.evaluation.video import Picture, check_writable, write_video
+from smorl.visualise.film import SceneCamera
+from smorl.visualise.video import Picture, check_writable, write_video
 
 POLICIES = ("scripted", "random", "passive")
 
@@ -179,14 +179,14 @@ def _episodes(
 ) -> Iterator[Picture]:
     """Play all episodes, appending to `results`; yield a frame per step if there is a video."""
     policy = make_policy(args.policy, args.seed)
-    camcorder = Camcorder(table(env).world, args.size) if args.video is not None else None
+    camera = SceneCamera(table(env).world, args.size) if args.video is not None else None
     for episode in range(args.episodes):
         seed, step, info = args.seed + episode, 0, {}
         for step, info in enumerate(play_episode(env, policy, seed)):
             if step:
                 advance()
-            if camcorder is not None:
-                yield camcorder.frame(describe(episode, step, info))
+            if camera is not None:
+                yield camera.frame(describe(episode, step, info))
         results.append(finish(seed, step, info))
 
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from smorl.errors import InvalidInput, RunConflict
-from smorl.reproduction.costs import said
-from smorl.reproduction.jobs import Job, conflicts, pending
-from smorl.reproduction.plan import FIGURES, Figure, get_figure, jobs_of
-from smorl.reproduction.recipes import SCALES, Setting
+from smorl.paper.costs import said
+from smorl.paper.jobs import Job, conflicts, pending
+from smorl.paper.plan import FIGURES, Figure, get_figure, jobs_of
+from smorl.paper.recipes import SCALES, Setting
 
 _IMAGES = Path("docs/images/paper")
 
@@ -61,8 +61,8 @@ def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
 
 def _run(todo: Sequence[Job], workers: int, logs: Path, command: str) -> int:
     """Run what there is to do; 0 if all went well."""
-    from smorl.reproduction.progress import Board
-    from smorl.reproduction.runner import Runner
+    from smorl.paper.progress import Board
+    from smorl.paper.runner import Runner
 
     runner = Runner(todo, workers, logs)
     with Board(todo, workers) as board:
@@ -87,8 +87,8 @@ def _run(todo: Sequence[Job], workers: int, logs: Path, command: str) -> int:
 
 def _conclude(figure: Figure, setting: Setting, jobs: list[Job], args: argparse.Namespace) -> int:
     """Put the numbers on record and draw them."""
-    from smorl.figures.paper import draw
-    from smorl.reproduction.record import put_on_record
+    from smorl.paper.figures.table import draw
+    from smorl.paper.record import put_on_record
 
     kept, notes = put_on_record(jobs)
     sys.stderr.write("".join(f"kept {path}\n" for path in kept))

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from smorl.errors import InvalidInput
-from smorl.figures.curves import find_runs
-from smorl.figures.results import keep, read_result, table
+from smorl.paper.figures.curves import find_runs
+from smorl.paper.results import keep, read_result, table
 
 
 def main(argv: list[str]) -> int:

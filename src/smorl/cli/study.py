@@ -12,7 +12,7 @@ from smorl.cli.options import show_episodes
 from smorl.errors import InvalidInput, did_you_mean
 
 if TYPE_CHECKING:
-    from smorl.evaluation.tracking_study import Played
+    from smorl.studies.tracking import Played
 
 _STUDIES = {"tracking": "is the object that earns the reward the puck, or the arm?"}
 _SHARES = ("own_puck", "other_puck", "arm", "hidden", "unclear", "nobody", "arm_at_end")
@@ -36,8 +36,8 @@ def _tracking(args: argparse.Namespace) -> int:
         if getattr(args, name) < 1:
             raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
     # Imported here so that `--help` answers at once.
-    from smorl.evaluation.tracking_film import filmstrip
-    from smorl.evaluation.video import PICTURE_SUFFIXES, check_writable, write_png
+    from smorl.studies.tracking_film import filmstrip
+    from smorl.visualise.video import PICTURE_SUFFIXES, check_writable, write_png
 
     if args.film:
         check_writable(args.film, PICTURE_SUFFIXES)
@@ -63,10 +63,10 @@ def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, di
     """Play one run, or random actions before its eyes; return what happened and its row."""
     import torch
 
-    from smorl.evaluation.tracking_study import random_actions, study_tracking
-    from smorl.perception.scalor.tracker import ScalorTracker
-    from smorl.training.judging import rewards_over_training
-    from smorl.training.loading import load_run
+    from smorl.representations.scalor.tracking.tracker import ScalorTracker
+    from smorl.studies.tracking import random_actions, study_tracking
+    from smorl.trained.loading import load_run
+    from smorl.training.scores import rewards_over_training
 
     run = load_run(name)
     if not isinstance(run.encoder, ScalorTracker):

@@ -46,20 +46,20 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
     before = time.monotonic()
     # Imported here so that a typo in the options answers at once.
     from smorl.presets.perception import PERCEPTION_PRESETS
-    from smorl.training.forecast import announce, forecast
-    from smorl.training.progress import Progress
-    from smorl.training.run_dir import RunDir
-    from smorl.training.senses import check_senses
-    from smorl.training.trainer import Trainer
+    from smorl.runs.folder import RunDir
+    from smorl.runs.progress import Progress
+    from smorl.training.cost_estimate import announce, cost_estimate
+    from smorl.training.loop import Trainer
+    from smorl.training.perception_stage import check_perception
 
     imports = time.monotonic() - before
-    check_senses(config, out, PERCEPTION_PRESETS)
+    check_perception(config, out, PERCEPTION_PRESETS)
     with RunDir.open(out, to_json(config), command) as run:
         if run.result is not None:
             sys.stderr.write(f"{out} is finished. `smorl evaluate {out}` evaluates it again.\n")
             return _show(out, run.result)
         perception, preset = None, _trained_first(config, out)
-        stages = forecast(config, preset)
+        stages = cost_estimate(config, preset)
         if stages and not quiet:
             sys.stderr.write(f"{announce(stages)}\n")
         if get_method(config.method).pixels:
@@ -97,7 +97,7 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
 def _trained_first(config: RunConfig, out: Path) -> Any:
     """Return the settings of the perception that the run trains first, or None."""
     from smorl.presets.perception import PERCEPTION_PRESETS
-    from smorl.training.senses import PERCEPTION
+    from smorl.training.perception_stage import PERCEPTION
 
     known = PERCEPTION_PRESETS.get(config.perception or "")
     if known is None or (out / PERCEPTION).exists():
@@ -109,9 +109,9 @@ def _trained_first(config: RunConfig, out: Path) -> Any:
 def _see(config: RunConfig, out: Path, preset: Any, quiet: bool, stages: list) -> Any:
     """Return the run's perception, trained first if need be; None if the user stopped that."""
     from smorl.cli.perception_train import WORDS, climb
-    from smorl.training.perception_settings import total_frames
-    from smorl.training.progress import Progress
-    from smorl.training.senses import obtain_perception
+    from smorl.representations.scalor.training.settings import total_frames
+    from smorl.runs.progress import Progress
+    from smorl.training.perception_stage import obtain_perception
 
     frames = 1 if preset is None else total_frames(preset.optimise)
     leg = stages[0] if preset is not None else None

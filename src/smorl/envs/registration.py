@@ -58,8 +58,8 @@ def register_all() -> None:
             continue
         gymnasium.register(
             id=env.id,
-            entry_point="smorl.envs.tabletop:TabletopEnv",
-            vector_entry_point="smorl.envs.vector:TabletopVectorEnv",
+            entry_point="smorl.envs.tabletop.env:TabletopEnv",
+            vector_entry_point="smorl.envs.tabletop.vector:TabletopVectorEnv",
             max_episode_steps=env.episode_steps,
             kwargs={
                 "task": env.task,

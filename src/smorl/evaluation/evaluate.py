@@ -10,9 +10,9 @@ import gymnasium as gym
 import numpy as np
 
 from smorl.evaluation.goal_images import GoalCounts, matched_now, pucks_meant
-from smorl.evaluation.subgoals import SubgoalConfig, SubgoalCycle
-from smorl.goals.spaces import GoalSpace
-from smorl.perception.encoder import Encoder
+from smorl.goals.space import GoalSpace
+from smorl.planning.subgoals import SubgoalConfig, SubgoalCycle
+from smorl.representations.base import Encoder
 from smorl.types import ObjectGoal, ObjectSet
 
 
@@ -44,14 +44,14 @@ class Evaluation:
     length: np.ndarray  # steps used
     detected: np.ndarray  # objects found in the goal image
     kept: np.ndarray  # of these: matching an object in the first and in every later frame
-    held: np.ndarray  # sub-goals that mean a puck and are held for solved at the end
+    held: np.ndarray  # sub-goals that mean a puck and are considered solved at the end
     mistaken: np.ndarray  # of these: whose puck is in truth farther than 5 cm from its goal
 
     def summary(self) -> dict[str, float | int]:
         """Return the numbers of the evaluation table.
 
         goals_detected is per goal image, goals_matched a share of all objects detected in goal
-        images, false_solved a share of all puck sub-goals held for solved (0 if there are none).
+        images, false_solved a share of all puck sub-goals considered solved (0 if there are none).
         """
         return {
             "object_distance": float(self.distance.mean()),

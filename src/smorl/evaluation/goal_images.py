@@ -10,8 +10,8 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 
-from smorl.envs.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
-from smorl.evaluation.perception_metrics import GATE_PIXELS
+from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
+from smorl.evaluation.detection_metrics import GATE_PIXELS
 from smorl.goals.matching import match
 from smorl.types import ObjectGoal, ObjectSet
 
@@ -36,7 +36,7 @@ class GoalCounts:
         self.matched &= matched | ~running[:, None]
 
     def held(self, solved: np.ndarray) -> np.ndarray:
-        """Sub-goals (K, G) that mean a puck and are held for solved."""
+        """Sub-goals (K, G) that mean a puck and are considered solved."""
         return solved & self.targets.present & (self.pucks >= 0)
 
     def mistaken(self, solved: np.ndarray, distances: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from smorl.agents.networks import TorsoConfig
+from smorl.learners.networks import TorsoConfig
 from smorl.presets import paper
 from smorl.training.settings import RunConfig
 
@@ -39,7 +39,7 @@ def smorl(task: str, n: int) -> RunConfig:
             replay_steps=200_000,
             updates_per_step=0.25,
         ),
-        goals=replace(base.goals, disturb=3.0),
+        goals=replace(base.goals, disturbance_penalty=3.0),
         relabel=replace(
             base.relabel, rollout=0.3, future=0.3, imagined=0.4, any_object=0.9, moved=0.01
         ),
@@ -82,8 +82,8 @@ def visual(task: str, n: int) -> RunConfig:
             match_threshold=1.2,
             no_match_reward=-0.8,
             prior="fitted",
-            practise=6.0,
-            disturb=DISTURB[task],
+            object_goal_bias=6.0,
+            disturbance_penalty=DISTURB[task],
         ),
         relabel=replace(base.relabel, moved=0.04),
         networks=replace(base.networks, body=True, motion=(task, n) in SEES_MOTION),

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from smorl.agents.networks import NetworkConfig, TorsoConfig
-from smorl.agents.sac import SacConfig
-from smorl.evaluation.subgoals import SubgoalConfig
 from smorl.goals.skew import FAST_SKEW, RELEASE_SKEW
-from smorl.goals.spaces import GoalConfig
-from smorl.perception.vae.settings import (
+from smorl.goals.space import GoalConfig
+from smorl.learners.networks import NetworkConfig, TorsoConfig
+from smorl.learners.sac import SacConfig
+from smorl.planning.subgoals import SubgoalConfig
+from smorl.presets import fast, paper
+from smorl.replay.relabel import RelabelConfig
+from smorl.representations.vae.settings import (
     Phase,
     VaeConfig,
     VaeTraining,
@@ -25,8 +27,6 @@ from smorl.perception.vae.settings import (
     paper_skewfit,
     paper_vae,
 )
-from smorl.presets import fast, paper
-from smorl.replay.relabel import RelabelConfig
 from smorl.training.settings import CollectConfig, EvaluationConfig, LatentConfig, RunConfig
 
 # Nobody asks whether a latent is reached: the episode has one goal and runs to its end.

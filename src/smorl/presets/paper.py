@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smorl.agents.networks import NetworkConfig, TorsoConfig
-from smorl.agents.sac import SacConfig
-from smorl.evaluation.subgoals import SubgoalConfig
-from smorl.goals.spaces import GoalConfig
+from smorl.goals.space import GoalConfig
+from smorl.learners.networks import NetworkConfig, TorsoConfig
+from smorl.learners.sac import SacConfig
+from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
 from smorl.training.settings import CollectConfig, EvaluationConfig, RunConfig
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from smorl.errors import InvalidInput, did_you_mean
-from smorl.perception.scalor.settings import ScalorConfig
-from smorl.training.perception_settings import (
+from smorl.representations.scalor.model.settings import ScalorConfig
+from smorl.representations.scalor.training.settings import (
     HeldOutConfig,
     OptimiseConfig,
     PerceptionConfig,

@@ -11,7 +11,7 @@ import numpy as np
 
 from smorl.errors import InvalidInput
 from smorl.goals.matching import take_goal
-from smorl.goals.spaces import GoalSpace
+from smorl.goals.space import GoalSpace
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 
 

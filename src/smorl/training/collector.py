@@ -7,8 +7,8 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
-from smorl.goals.spaces import GoalSpace
-from smorl.perception.encoder import Encoder
+from smorl.goals.space import GoalSpace
+from smorl.representations.base import Encoder
 from smorl.types import Episode, ObjectGoal, ObjectSet
 
 Act = Callable[[ObjectSet, ObjectGoal], np.ndarray]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from smorl.agents.networks import NetworkConfig
-from smorl.agents.sac import SacConfig
 from smorl.config import require
 from smorl.errors import InvalidInput
-from smorl.evaluation.subgoals import SubgoalConfig
 from smorl.goals.skew import SkewConfig
-from smorl.goals.spaces import GoalConfig
+from smorl.goals.space import GoalConfig
+from smorl.learners.networks import NetworkConfig
+from smorl.learners.sac import SacConfig
 from smorl.methods import View, get_method
-from smorl.perception.vae.settings import VaeConfig, VaeTraining
+from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
+from smorl.representations.vae.settings import VaeConfig, VaeTraining
 
 
 @dataclass(frozen=True)

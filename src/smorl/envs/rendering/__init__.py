@@ -1,0 +1,1 @@
+"""Cameras and pictures by ray casting."""

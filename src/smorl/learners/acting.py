@@ -1,0 +1,80 @@
+"""Agents over object sets: the learner seen from the collecting and evaluating side."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from smorl.learners.sac import Sac
+from smorl.learners.set_encoders import GoalAttention
+from smorl.types import ObjectGoal, ObjectSet
+
+
+class SacAgent:
+    """Acts with a SAC learner's policy; NumPy in, NumPy out."""
+
+    def __init__(self, sac: Sac, consult_critic: bool = False) -> None:
+        self.sac, self.consult_critic = sac, consult_critic
+
+    def act(
+        self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return actions (K, A): a sample when `noise` ~ N(0, 1) is given, else deterministic.
+
+        Without noise it is the policy's mode, or with `consult_critic` the best of several
+        candidates by the critics' judgement.
+        """
+        if noise is None and self.consult_critic:
+            return self.sac.act_best(*self._tensors(objects, goal)).numpy()
+        noisy = None if noise is None else torch.from_numpy(noise)
+        return self.sac.act(*self._tensors(objects, goal), noisy).numpy()
+
+    def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Return the critic's value of pursuing `goal`, (K,)."""
+        return self.sac.value(*self._tensors(objects, goal)).numpy()
+
+    def attention(self, objects: ObjectSet, goal: ObjectGoal) -> dict[str, np.ndarray]:
+        """Return the policy's attention weights by kind of head, each (K, heads, N).
+
+        "conditional" heads are asked by the goal, "unconditional" ones by learned queries. Every
+        head's weights sum to 1 over the present objects, and are 0 for absent ones. A policy
+        without attention has none.
+        """
+        torso = self.sac.policy.net.torso
+        if not isinstance(torso, GoalAttention):
+            return {}
+        seen = self.sac.inputs(*self._tensors(objects, goal))
+        found = torso.attention(seen.objects, seen.present, seen.goal)
+        shown = seen.present[:, None]
+        # One policy, so one member; each query of each head is a row of its own.
+        return {name: (w[0].flatten(1, 2) * shown).numpy() for name, w in found.items()}
+
+    def _tensors(
+        self, objects: ObjectSet, goal: ObjectGoal
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return (
+            torch.from_numpy(objects.features()),
+            torch.from_numpy(np.ascontiguousarray(objects.present)),
+            torch.from_numpy(goal.features(objects.layout)),
+        )
+
+
+class PassiveAgent:
+    """Does nothing: the dotted line of the paper's figures."""
+
+    def __init__(self, actions: int) -> None:
+        self.actions = actions
+
+    def act(
+        self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return zero actions (K, A)."""
+        return np.zeros((len(objects.present), self.actions), np.float32)
+
+    def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Return zero: no goal looks better than another."""
+        return np.zeros(len(objects.present), np.float32)
+
+    def attention(self, objects: ObjectSet, goal: ObjectGoal) -> dict[str, np.ndarray]:
+        """Return nothing: it looks at nothing."""
+        return {}

@@ -1,0 +1,249 @@
+"""The policy pi(a | z, z_g) = f(A, z_g) and the twin critics Q(z, z_g, a), as ensembles.
+
+Both have their own torso (Paper: separate attention for policy and Q-function).
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from smorl.learners.layers import EnsembleMLP
+from smorl.learners.set_encoders import DeepSets, Flat, GoalAttention
+from smorl.types import ObjectLayout
+
+
+@dataclass(frozen=True)
+class TorsoConfig:
+    """How a set of objects and a goal become one vector."""
+
+    kind: Literal["attention", "deepsets", "deepsets-padded", "flat"] = "attention"
+    embedding: int = 48  # d_e, split over the conditional heads
+    heads: int = 3  # conditional heads
+    free_heads: int = 1  # heads of the learned, goal-unconditional queries
+    queries: int = 0  # M learned queries; 0 switches the unconditional part off
+    aggregate: int = 128  # width of the DeepSets sum
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Shapes of policy and critics. Defaults are the release's ground-truth settings."""
+
+    torso: TorsoConfig = field(default_factory=TorsoConfig)
+    policy_hidden: tuple[int, ...] = (128, 128)
+    critic_hidden: tuple[int, ...] = (128, 128, 128)
+    activation: Literal["relu", "elu", "silu"] = "relu"
+    hidden_bias: float = 0.1
+    initial_std: float = 0.2  # of the action before tanh, measured after it
+    # Ours, off in the paper presets; docs/learner.md says why.
+    normalise_positions: bool = False  # shift and scale positions to about [-1, 1]
+    relative: bool = False  # give every object its offsets to the goal and to the goal's object
+    matched: bool = False  # hand the matched object to the network beside the attention
+    body: bool = False  # hand the agent's own body to the network beside the attention
+    motion: bool = False  # let the network see how far objects have gone since the last frame
+    critic_norm: bool = False
+    policy_norm: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the networks see of sets and goals: (B, N, F), (B, N), (B, F), and (B, M) extras."""
+
+    objects: Tensor
+    present: Tensor
+    goal: Tensor
+    matched: Tensor  # features of the goal's object; M = 0 when the option is off
+
+
+class Inputs:
+    """Optional changes to the features before the torso; the identity in the paper presets.
+
+    It has no parameters, so each batch passes through it once, whatever networks follow.
+    """
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        layout: ObjectLayout,
+        centre: tuple[float, ...],
+        spread: tuple[float, ...],
+    ) -> None:
+        self.what = slice(0, layout.what)
+        self.position = slice(layout.what, layout.what + layout.position)
+        self.normalise, self.relative = config.normalise_positions, config.relative
+        used = layout.features - (0 if config.motion else layout.motion)
+        self.used = slice(0, used)
+        self.shift, self.scale = torch.zeros(used), torch.ones(used)
+        if self.normalise:
+            self.shift[self.position] = torch.tensor(centre)
+            self.scale[self.position] = 1.0 / torch.tensor(spread)
+            if config.motion and layout.motion:
+                # An object goes a fraction of the table in a step.
+                self.scale[-layout.motion :] = 2.0 / torch.tensor(spread)
+        # Offsets to the goal and to the goal's object, each plain and sharpened.
+        self.features = used + (4 * layout.position if config.relative else 0)
+        self.extra = self.features * (config.matched + config.body)
+        self.matched, self.body = config.matched, config.body
+        # Appearance clusters (C, W) and how often each rests (C,); nothing is known at first.
+        self.centres, self.rest = torch.zeros(1, layout.what), torch.zeros(1)
+
+    def __call__(self, objects: Tensor, present: Tensor, goal: Tensor) -> Seen:
+        objects, goal = objects[..., self.used], goal[..., self.used]
+        if self.normalise:
+            # Absent slots stay zero, so that an empty set pools to zero.
+            objects = (objects - self.shift) * self.scale * present.unsqueeze(-1)
+            goal = (goal - self.shift) * self.scale
+        if not (self.relative or self.extra):
+            return Seen(objects, present, goal, objects[:, 0, :0])
+        index = self._match(objects, present, goal)
+        if self.relative:
+            objects, goal = self._offsets(objects, present, goal, index)
+        rows = torch.arange(len(objects))
+        parts = [objects[rows, index]] if self.matched else []
+        if self.body:
+            parts.append(objects[rows, self._own(objects, present)])
+        matched = torch.cat(parts, -1) if parts else objects[:, 0, :0]
+        return Seen(objects, present, goal, matched)
+
+    def know_rest(self, centres: np.ndarray, rest: np.ndarray) -> None:
+        """Learn how often appearances rest under random actions; see `smorl.goals.own_body`."""
+        self.centres, self.rest = torch.as_tensor(centres), torch.as_tensor(rest)
+
+    def _own(self, objects: Tensor, present: Tensor) -> Tensor:
+        """Slot (B,) of the agent's own body: the present object that rests least."""
+        what = objects[..., self.what]
+        cluster = torch.cdist(what, self.centres.expand(len(what), -1, -1)).argmin(-1)
+        return self.rest[cluster].masked_fill(~present, math.inf).argmin(1)
+
+    def _match(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Slot (B,) of the present object that looks most like the goal's."""
+        offset = objects[..., self.what] - goal[:, None, self.what]
+        return offset.square().sum(-1).masked_fill(~present, math.inf).argmin(1)
+
+    def _offsets(
+        self, objects: Tensor, present: Tensor, goal: Tensor, index: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Append to every object its offsets to the goal's place and to the goal's object.
+
+        Contact is decided within centimetres, a small part of the table: tanh(4 x) spreads these.
+        """
+        place = objects[..., self.position]
+        centre = place[torch.arange(len(place)), index]
+        towards = torch.cat([goal[:, self.position], centre], dim=-1)[:, None]
+        offset = (towards - place.repeat(1, 1, 2)) * present.unsqueeze(-1)
+        added = torch.cat([offset, torch.tanh(4 * offset)], dim=-1)
+        return torch.cat([objects, added], dim=-1), F.pad(goal, (0, added.shape[-1]))
+
+
+def build_torso(
+    config: TorsoConfig, features: int, members: int
+) -> GoalAttention | DeepSets | Flat:
+    """Return the set encoder that `config` names; it has an attribute `size`."""
+    if config.kind == "attention":
+        return GoalAttention(
+            members, features, config.embedding, config.heads, config.free_heads, config.queries
+        )
+    if config.kind == "flat":
+        return Flat(members, features)
+    masked = config.kind == "deepsets"
+    return DeepSets(members, features, config.embedding, config.aggregate, masked=masked)
+
+
+class _Network(nn.Module):
+    """Torso and MLP; `tail` extra inputs (the action) join before the MLP."""
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        inputs: Inputs,
+        members: int,
+        hidden: tuple[int, ...],
+        tail: int,
+        outputs: int,
+        norm: bool,
+    ) -> None:
+        super().__init__()
+        self.torso = build_torso(config.torso, inputs.features, members)
+        self.mlp = EnsembleMLP(
+            members,
+            self.torso.size + inputs.extra + tail,
+            hidden,
+            outputs,
+            activation=config.activation,
+            norm=norm,
+            hidden_bias=config.hidden_bias,
+        )
+        self.members = members
+
+    def encode(self, seen: Seen) -> Tensor:
+        """Return what state and goal add to the MLP's first layer, (C, B, H).
+
+        The torso's linear end is folded into that layer, see `GoalAttention.project`.
+        """
+        pooled = self.torso.pool(seen.objects, seen.present, seen.goal)
+        first, size = self.mlp.first, self.torso.size
+        weight, bias = self.torso.project(first.weight[:, :size])
+        extra = seen.matched.shape[1]
+        if extra:
+            pooled = torch.cat([pooled, seen.matched.expand(self.members, -1, -1)], dim=-1)
+            weight = torch.cat([weight, first.weight[:, size : size + extra]], dim=1)
+        return torch.bmm(pooled, weight).add_(first.bias + bias)
+
+    def forward(self, seen: Seen) -> Tensor:
+        return self.mlp(self.encode(seen))
+
+
+class Policy(nn.Module):
+    """A tanh-squashed Gaussian policy."""
+
+    LOG_STD_RANGE = (-20.0, 2.0)
+
+    def __init__(self, config: NetworkConfig, inputs: Inputs, actions: int) -> None:
+        super().__init__()
+        self.net = _Network(
+            config, inputs, 1, config.policy_hidden, 0, 2 * actions, config.policy_norm
+        )
+        with torch.no_grad():
+            self.net.mlp.head.bias.uniform_(-1e-3, 1e-3)  # Release: small biases at the end
+        self.log_std_offset = math.log(math.atanh(config.initial_std))
+
+    def forward(self, seen: Seen) -> tuple[Tensor, Tensor]:
+        """Return mean and log standard deviation before the squashing, (B, A) each."""
+        mean, log_std = self.net(seen)[0].chunk(2, dim=-1)
+        return mean, (log_std + self.log_std_offset).clamp(*self.LOG_STD_RANGE)
+
+    def sample(self, seen: Seen, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Return squashed actions (B, A) and their log density (B,); `noise` ~ N(0, 1)."""
+        mean, log_std = self(seen)
+        action = torch.tanh(mean + log_std.exp() * noise)
+        return action, squashed_log_prob(action, log_std, noise)
+
+
+def squashed_log_prob(action: Tensor, log_std: Tensor, noise: Tensor) -> Tensor:
+    """Log density of tanh(mean + std * noise); Release: 1e-6 inside the log of the Jacobian."""
+    normal = -0.5 * (noise.square() + math.log(2 * math.pi)) - log_std
+    return (normal - torch.log(1 - action.square() + 1e-6)).sum(-1)
+
+
+class TwinCritic(nn.Module):
+    """Two critics with separate parameters, evaluated as one batched network."""
+
+    def __init__(self, config: NetworkConfig, inputs: Inputs, actions: int) -> None:
+        super().__init__()
+        self.net = _Network(config, inputs, 2, config.critic_hidden, actions, 1, config.critic_norm)
+
+    def forward(self, seen: Seen, action: Tensor) -> Tensor:
+        """Return Q of both critics, (2, B)."""
+        return self.values(self.encode(seen), action)
+
+    def encode(self, seen: Seen) -> Tensor:
+        """Return what state and goal add to the first layer, (2, B, H): it serves all actions."""
+        return self.net.encode(seen)
+
+    def values(self, encoded: Tensor, action: Tensor) -> Tensor:
+        """Return Q (2, B) of actions (B, A) in encoded states."""
+        return self.net.mlp(encoded, action.expand(2, -1, -1)).squeeze(-1)

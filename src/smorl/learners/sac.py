@@ -1,0 +1,181 @@
+"""Soft actor-critic over sets of objects: one class, one page for the update."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from smorl.learners.networks import Inputs, NetworkConfig, Policy, TwinCritic
+from smorl.types import Batch, ObjectLayout
+
+
+@dataclass(frozen=True)
+class SacConfig:
+    """The learner. Defaults follow the paper's table where it says anything."""
+
+    batch_size: int = 2048
+    lr: float = 1e-3
+    discount: float = 0.95
+    target_rate: float = 0.05  # soft update of the target critics, every update
+    target_entropy: float = -2.0  # minus the number of action dimensions
+    initial_temperature: float = 1.0
+    reward_scale: float = 1.0
+    policy_every: int = 1  # critic updates per policy update
+    # How much of the critics' disagreement is held against an action: 1 is the smaller of the two
+    # (Paper), 0 their mean, which is ours for pixels (docs/learner.md).
+    pessimism: float = 1.0
+    lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
+
+
+class Sac:
+    """Policy, twin critics, targets, temperature, and their optimisers."""
+
+    def __init__(
+        self,
+        config: SacConfig,
+        networks: NetworkConfig,
+        layout: ObjectLayout,
+        actions: int,
+        *,
+        seed: int,
+        centre: tuple[float, ...] = (0.0, 0.0),
+        spread: tuple[float, ...] = (1.0, 1.0),
+    ) -> None:
+        """`seed` initialises the networks; `centre` and `spread` describe usual positions."""
+        self.config, self.layout, self.actions = config, layout, actions
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.inputs = Inputs(networks, layout, centre, spread)
+            self.policy = Policy(networks, self.inputs, actions)
+            self.critic = TwinCritic(networks, self.inputs, actions)
+        self.target = copy.deepcopy(self.critic).requires_grad_(False)
+        self.log_temperature = torch.tensor(
+            math.log(config.initial_temperature), requires_grad=True
+        )
+        adam = {"lr": config.lr, "fused": True}
+        self.optimizers = {
+            "networks": torch.optim.Adam(
+                [*self.policy.parameters(), *self.critic.parameters()], **adam
+            ),
+            "temperature": torch.optim.Adam([self.log_temperature], **adam),
+        }
+        self.updates = 0
+        self._candidates = candidate_offsets(actions)
+
+    def combine_critics(self, q: Tensor) -> Tensor:
+        """Make one value (B,) of those of the twin critics (2, B)."""
+        if self.config.pessimism == 1.0:
+            return q.min(0).values
+        return q.mean(0) - self.config.pessimism * 0.5 * (q[0] - q[1]).abs()
+
+    @property
+    def temperature(self) -> float:
+        """The entropy weight alpha."""
+        return self.log_temperature.exp().item()
+
+    def set_progress(self, share: float) -> None:
+        """Set the learning rate for the `share` (0 to 1) of the run that is behind us."""
+        lr = self.config.lr * (1 + (self.config.lr_end - 1) * min(share, 1.0))
+        for group in self.optimizers["networks"].param_groups:
+            group["lr"] = lr
+
+    @torch.no_grad()
+    def act(
+        self, objects: Tensor, present: Tensor, goal: Tensor, noise: Tensor | None = None
+    ) -> Tensor:
+        """Return actions (B, A): stochastic with `noise` ~ N(0, 1), the mode without."""
+        mean, log_std = self.policy(self.inputs(objects, present, goal))
+        return torch.tanh(mean if noise is None else mean + log_std.exp() * noise)
+
+    @torch.no_grad()
+    def act_best(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Return the action (B, A) the critics like best among the mode and some around it.
+
+        A Gaussian policy can rest at a spot where waiting looks nearly as good as acting; the
+        critics know better, but only about actions like those they have seen: the candidates lie
+        about one standard deviation from the mode. They are fixed, so the choice is deterministic.
+        """
+        seen = self.inputs(objects, present, goal)
+        mean, log_std = self.policy(seen)
+        actions = torch.tanh(mean + self._candidates[:, None] * log_std.exp())
+        encoded = self.critic.encode(seen)
+        q = torch.stack(
+            [self.combine_critics(self.critic.values(encoded, action)) for action in actions]
+        )
+        return actions[q.argmax(0), torch.arange(len(mean))]
+
+    @torch.no_grad()
+    def value(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
+        """Return Q at the policy's mode, (B,): how well the goal can be reached from here."""
+        seen = self.inputs(objects, present, goal)
+        mode = torch.tanh(self.policy(seen)[0])
+        return self.combine_critics(self.critic(seen, mode))
+
+    def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
+        """One gradient step of temperature, policy and critics; `noise` is (2, B, A) ~ N(0, 1).
+
+        Release: the temperature steps first and its new value enters both other losses; policy
+        and critics step after both losses are known.
+        """
+        now = self.inputs(batch.objects, batch.present, batch.goal)
+        encoded = self.critic.encode(now)
+        info: dict[str, Tensor] = {}
+        loss = torch.zeros(())
+        if self.updates % self.config.policy_every == 0:
+            action, log_prob = self.policy.sample(now, noise[0])
+            self.step_temperature(log_prob)
+            loss = self.policy_loss(encoded, action, log_prob)
+            info["policy/loss"] = loss.detach()
+            info["policy/entropy"] = -log_prob.detach().mean()
+            info["temperature/value"] = self.log_temperature.detach().exp()
+        target = self.critic_target(batch, noise[1])
+        q = self.critic.values(encoded, batch.action)
+        critic_loss = (q - target).square().mean(1).sum()
+        info |= {"critic/loss": critic_loss.detach(), "critic/q": q.detach().mean()}
+        optimizer = self.optimizers["networks"]
+        optimizer.zero_grad(set_to_none=True)
+        # The losses share no parameters, so one backward pass serves both.
+        (loss + critic_loss).backward()
+        optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
+                list(self.target.parameters()),
+                list(self.critic.parameters()),
+                self.config.target_rate,
+            )
+        self.updates += 1
+        return info
+
+    @torch.no_grad()
+    def critic_target(self, batch: Batch, noise: Tensor) -> Tensor:
+        """r + discount (target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
+        following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
+        action, log_prob = self.policy.sample(following, noise)
+        q = (
+            self.combine_critics(self.target(following, action))
+            - self.log_temperature.exp() * log_prob
+        )
+        return self.config.reward_scale * batch.reward + self.config.discount * q
+
+    def step_temperature(self, log_prob: Tensor) -> None:
+        """Descend -log alpha (log pi + target entropy): alpha falls while pi is random enough."""
+        gap = log_prob.detach().mean() + self.config.target_entropy
+        self.log_temperature.grad = -gap  # the loss is linear, so this is its gradient
+        self.optimizers["temperature"].step()
+
+    def policy_loss(self, encoded: Tensor, action: Tensor, log_prob: Tensor) -> Tensor:
+        """alpha log pi - Q; the gradient passes through the critics, not into them."""
+        head = self.critic.net.mlp.requires_grad_(False)
+        q = self.combine_critics(self.critic.values(encoded.detach(), action))
+        head.requires_grad_(True)
+        return (self.log_temperature.detach().exp() * log_prob - q).mean()
+
+
+def candidate_offsets(actions: int) -> Tensor:
+    """Return offsets from the mode in standard deviations, (16, A); the first is the mode."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(16, actions, generator=generator) * torch.linspace(0, 1, 16)[:, None]

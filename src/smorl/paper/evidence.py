@@ -1,0 +1,183 @@
+"""What `results/` holds: agents on their final episodes, and the reports of analyses.
+
+An agent is a kept run folder (`config.json`, `result.json`) or, tested elsewhere than it was
+trained, a file `RUN-on-N.json` of `smorl evaluate RUN --env ... --json`. Distances are in metres.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from smorl.errors import DamagedFile, InvalidInput
+from smorl.paper.figures.curves import method_of, panel_of
+from smorl.paper.files import read_report
+
+ABLATION = "ablation"
+VARIANTS = ("both", "conditional", "unconditional", "deepsets", "deepsets-padded")  # its rows
+
+
+class NotYetRun(InvalidInput):
+    """A figure was asked for whose results are not there."""
+
+    def __init__(self, figure: str, results: Path) -> None:
+        super().__init__(
+            f"{figure}: {results} has no results for it yet; `smorl reproduce {figure}` makes them."
+        )
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One trained agent at the end, on fixed episodes of `task`.
+
+    `distances` and `passive_distances` are per episode, None where they were not kept.
+    """
+
+    name: str
+    kind: str  # the method, or the variant of an ablation
+    task: str  # where it was tested, as in "Rearrange 2"
+    seed: int
+    env_steps: int
+    distance: float
+    passive: float
+    distances: tuple[float, ...] | None = None
+    passive_distances: tuple[float, ...] | None = None
+
+
+def variant_of(config: Mapping[str, Any]) -> str:
+    """The row of the ablation a run belongs to, by the torso of its networks."""
+    torso = config["networks"]["torso"]
+    if torso["kind"] != "attention":
+        return torso["kind"]
+    if not torso["heads"]:
+        return "unconditional"
+    return "both" if torso["queries"] else "conditional"
+
+
+def kind_of(config: Mapping[str, Any], folder: str) -> str:
+    """What a run of this folder of results is compared as."""
+    return variant_of(config) if folder == ABLATION else method_of(dict(config))
+
+
+class Evidence:
+    """A folder of results, every file read at most once."""
+
+    def __init__(self, results: Path) -> None:
+        """Read nothing yet."""
+        self.results = results
+        self._known: dict[tuple[str, ...], Any] = {}
+
+    def agents(self, folder: str) -> list[Agent]:
+        """Every finished run of an agent below `folder`, by name."""
+        return self._once(self._agents, "agents", folder)
+
+    def transferred(self, folder: str) -> list[Agent]:
+        """Every agent that was tested elsewhere, from the files `RUN-on-N.json` of `folder`."""
+        return self._once(self._transferred, "transferred", folder)
+
+    def report(self, name: str) -> dict[str, Any] | None:
+        """The kept report of an analysis, None if there is none."""
+        return self._once(self._report, "report", name)
+
+    def perceptions(self, name: str) -> list[dict[str, Any]]:
+        """The evaluations of the perceptions called e.g. "scalor-2", one per seed."""
+        return self._once(self._perceptions, "perceptions", name)
+
+    def studies(self) -> list[dict[str, Any]]:
+        """Rows of `smorl study tracking --json` below `tracking/`, by run and steps."""
+        return self._once(lambda _: self._studies(), "studies", "")
+
+    def _once(self, read, *key: str) -> Any:
+        if key not in self._known:
+            self._known[key] = read(key[-1])
+        return self._known[key]
+
+    def _agents(self, folder: str) -> list[Agent]:
+        found = []
+        for path in sorted((self.results / folder).glob("*/result.json")):
+            config = _json(path.with_name("config.json"))
+            if "method" in config:  # a run of perception has none
+                of = (kind_of(config, folder), config["env"], config["seed"])
+                found.append(_agent(path, path.parent.name, of, _json(path)))
+        return _distinct(found, self.results / folder)
+
+    def _transferred(self, folder: str) -> list[Agent]:
+        found = []
+        for path in sorted((self.results / folder).glob("*-on-*.json")):
+            name, result = path.stem.rsplit("-on-", 1)[0], _json(path)
+            seed = re.search(r"seed(\d+)", name)
+            # An ablation's file says nothing of the networks; the run of the same name does.
+            config = path.parent / name / "config.json"
+            kind = variant_of(_json(config)) if folder == ABLATION else "smorl"
+            of = (kind, result.get("env", ""), int(seed[1]) if seed else 0)
+            found.append(_agent(path, name, of, result))
+        return _distinct(found, self.results / folder)
+
+    def _report(self, name: str) -> dict[str, Any] | None:
+        path = self.results / "analysis" / f"{name}.json"
+        return read_report(path, name) if path.exists() else None
+
+    def _perceptions(self, name: str) -> list[dict[str, Any]]:
+        paths = sorted((self.results / "perception").glob(f"{name}-seed*/evaluation.json"))
+        if not paths:  # of another scale only the pictured ones were evaluated
+            pictured = self.results / "analysis" / f"reconstructions-{name.split('-')[-1]}.json"
+            paths = [pictured] if pictured.exists() else []
+        return [_json(path) for path in paths]
+
+    def _studies(self) -> list[dict[str, Any]]:
+        rows = []
+        for path in sorted((self.results / "tracking").glob("*.json")):
+            found = _json(path)
+            if isinstance(found, dict) and isinstance(found.get("runs"), list):
+                rows += found["runs"]
+        unique = {(str(row["trained_by"]), row["run"], row["env_steps"]): row for row in rows}
+        return [unique[key] for key in sorted(unique)]
+
+
+def _agent(path: Path, name: str, of: tuple[str, str, int], result: Mapping[str, Any]) -> Agent:
+    kind, env, seed = of
+    try:
+        return Agent(
+            name,
+            kind,
+            panel_of(env),
+            seed,
+            result["env_steps"],
+            result["object_distance"],
+            result["passive_distance"],
+            _tuple(result.get("distances")),
+            _tuple(result.get("passive_distances")),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedFile(
+            f"{path} is not a readable result ({error!r}); restore or remove it."
+        ) from error
+
+
+def _distinct(found: list[Agent], folder: Path) -> list[Agent]:
+    """Two runs of one seed are not two seeds: refuse them."""
+    seen: dict[tuple[str, str, int], Agent] = {}
+    for agent in found:
+        key = (agent.kind, agent.task, agent.seed)
+        if key in seen:
+            raise InvalidInput(
+                f"{folder} holds {seen[key].name} and {agent.name}, both {agent.kind} on "
+                f"{agent.task} with seed {agent.seed}; keep one of them."
+            )
+        seen[key] = agent
+    return found
+
+
+def _tuple(values: Any) -> tuple[float, ...] | None:
+    return None if values is None else tuple(float(value) for value in values)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise DamagedFile(f"{path} is not readable ({error}); restore or remove it.") from error

@@ -1,0 +1,260 @@
+"""Which runs and analyses each figure of the paper needs, at which scale.
+
+`fast` takes the presets tuned for two cores, `paper` those with the paper's numbers. Names of runs
+do not depend on the scale, their folders do: `runs/`, `runs/paper/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from smorl.errors import InvalidInput, did_you_mean
+from smorl.paper.costs import CLUSTERS, EVALUATE, MIG_MODEL, SHOW, STUDY, minutes
+from smorl.paper.jobs import Job, Training, train
+from smorl.paper.recipes import (
+    ABLATION,
+    QUICK,
+    Setting,
+    agent_recipe,
+    env_id,
+    perception_recipe,
+    usual_steps,
+    without_crutches,
+)
+
+_TWO = ("rearrange", 2)  # the task of every figure after the comparison of methods
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper; its results are kept in `folder` of the results.
+
+    `single`: it looks at one model, so there are no seeds to choose.
+    """
+
+    name: str
+    line: str
+    default_seeds: int
+    folder: str
+    jobs: Callable[[Plan], None]
+    single: bool = False
+
+
+@dataclass
+class Plan:
+    """Jobs in an order in which each comes after what it needs, without repetitions."""
+
+    setting: Setting
+    jobs: dict[Path, Job] = field(default_factory=dict)
+
+    def agent(
+        self,
+        kind: str,
+        task: str,
+        n: int,
+        seed: int,
+        keep: tuple[str, ...],
+        *,
+        name: str = "",
+        more: dict[str, str] | None = None,
+        length: float = 1.0,
+        wanted: bool = True,
+    ) -> Path:
+        """Plan a run of an agent and return its folder; `length` is relative to the preset's."""
+        recipe, sees = agent_recipe(self.setting.scale, kind, task, n), kind == "visual"
+        overrides, needs = dict(recipe.overrides), ()
+        if sees:
+            overrides["perception"] = eyes = self.perception(n, seed)
+            needs = tuple(path for path in self.jobs if str(path) == eyes)
+        if length != 1.0:
+            overrides["collect.total_steps"] = str(round(length * usual_steps(recipe.preset)))
+        overrides |= {**(more or {}), "threads": "1"}
+        folder = self.setting.runs(sees) / (name or f"{kind}-{task}-{n}")
+        folder = folder.with_name(f"{folder.name}-seed{seed}")
+        self._add(
+            train(
+                Training(recipe.preset, seed, tuple(overrides.items())),
+                folder,
+                needs=needs,
+                minutes=length * minutes(self.setting.scale, f"{kind}-{task}-{n}"),
+                keep=tuple(self.setting.results / part for part in keep),
+                wanted=wanted,
+            )
+        )
+        return folder
+
+    def perception(self, n: int, seed: int, own: bool | None = None) -> str:
+        """Return the name of a perception for n pucks, and plan its training if it needs one.
+
+        Seed 0 of the perceptions on record comes with the package; other seeds see through their
+        own if their weights are on record too.
+        """
+        if not (self.setting.own if own is None else own):
+            weights = self.setting.results / f"perception/scalor-{n}-seed{seed}/weights.safetensors"
+            return str(weights) if seed and weights.exists() else f"shipped:scalor-{n}"
+        recipe = perception_recipe(self.setting.scale, n)
+        overrides = tuple({**recipe.overrides, "threads": "1"}.items())
+        folder = self.setting.runs() / f"scalor-{n}-seed{seed}"
+        self._add(
+            train(
+                Training(recipe.preset, seed, overrides, perception=True),
+                folder,
+                minutes=minutes(self.setting.scale, f"scalor-{n}"),
+                wanted=False,
+            )
+        )
+        return str(folder)
+
+    def file(self, name: str, cost: float, *words: str | Path, **fields) -> None:
+        """Plan a command that writes `name` below the results; `needs` follow from its words."""
+        command = tuple(map(str, words))
+        needs = tuple(path for path in self.jobs if str(path) in command)
+        self._add(Job(command, self.setting.results / name, needs, cost, **fields))
+
+    def transfer(self, run: Path, n: int, folder: str) -> None:
+        """Plan the evaluation of a run on another number of pucks."""
+        name = f"{folder}/{run.name}-on-{n}.json"
+        words = ("--env", env_id("rearrange", n, True), *QUICK[self.setting.scale].evaluate)
+        # Numbers of another agent do not count, nor do those without single episodes.
+        about = (run.name, '"distances"')
+        words = ("smorl", "evaluate", run, *words, "--json")
+        self.file(name, EVALUATE, *words, printed=True, about=about)
+
+    def _add(self, job: Job) -> None:
+        known = self.jobs.get(job.writes)
+        if known is None:
+            self.jobs[job.writes] = job
+
+
+def _gt(plan: Plan) -> None:
+    for seed in plan.setting.seeds:
+        for n in (2, 3, 4):
+            plan.agent("gt", "rearrange", n, seed, ("gt",))
+            plan.agent("sac", "rearrange", n, seed, ("gt",))
+
+
+def _visual(plan: Plan) -> None:
+    for seed in plan.setting.seeds:
+        for task in ("push", "rearrange"):
+            for n in (1, 2):
+                for kind in ("visual", "rig", "skewfit", "sac"):
+                    plan.agent(kind, task, n, seed, ("visual",))
+
+
+def _ood(plan: Plan) -> None:
+    for seed in plan.setting.seeds:
+        plan.agent("visual", "rearrange", 1, seed, ("visual",))  # the line to compare with
+        run = plan.agent("visual", *_TWO, seed, ("visual",))
+        plan.transfer(run, 1, "ood")
+        plan.transfer(run, 3, "ood")
+
+
+def _ablation(plan: Plan) -> None:
+    for seed in plan.setting.seeds:
+        for variant, torso in ABLATION.items():
+            more, name = without_crutches(plan.setting.scale) | torso, f"ablation/{variant}"
+            # Ten agents and more of the full length would take most of a day.
+            length = 0.6 if plan.setting.scale == "fast" else 1.0
+            run = plan.agent(
+                "visual", *_TWO, seed, ("ablation",), name=name, more=more, length=length
+            )
+            plan.transfer(run, 1, "ablation")
+
+
+def _long(plan: Plan) -> None:
+    for kind in ("visual", "rig"):
+        for seed in plan.setting.seeds:
+            plan.agent(kind, *_TWO, seed, ("long",), name=f"long/{kind}-rearrange-2", length=2.0)
+
+
+def _tracking(plan: Plan) -> None:
+    quick = QUICK[plan.setting.scale].study
+    for seed in plan.setting.seeds:
+        by_look = plan.agent("visual", *_TWO, seed, ("visual", "tracking"))
+        reward, name = {"goals.reward": "tracking"}, "visual-rearrange-2-tracking"
+        by_id = plan.agent("visual", *_TWO, seed, ("tracking",), name=name, more=reward)
+        film = plan.setting.results / f"tracking/exploit-seed{seed}.png"
+        words = ("smorl", "study", "tracking", by_id, by_look, "--random", "--film", film)
+        file, about = f"tracking/study-seed{seed}.json", (by_id.name, by_look.name)
+        plan.file(file, STUDY, *words, *quick, "--json", printed=True, about=about)
+
+
+def _clusters(plan: Plan) -> None:
+    eyes, file = plan.perception(3, 0, _looks_itself(plan)), "analysis/clusters.json"
+    words = ("smorl", "analyse", "clusters", "--perception", eyes, *QUICK[plan.setting.scale].look)
+    plan.file(file, CLUSTERS, *words, "--keep", plan.setting.results / file)
+
+
+def _mig(plan: Plan) -> None:
+    scale, seeds = plan.setting.scale, plan.setting.seeds
+    eyes = [_seen_apart(plan, seed) for seed in seeds]
+    vaes = [plan.agent("rig", *_TWO, seed, ("visual",), wanted=False) for seed in seeds]
+    file, cost = "analysis/mig.json", MIG_MODEL * (len(eyes) + len(vaes))
+    words = ("smorl", "analyse", "mig", "--perception", *dict.fromkeys(eyes), "--vae", *vaes)
+    about = tuple(dict.fromkeys((*eyes, *(vae.name for vae in vaes))))
+    keep = plan.setting.results / file
+    plan.file(file, cost, *words, *QUICK[scale].look, "--keep", keep, about=about)
+
+
+def _seen_apart(plan: Plan, seed: int) -> str:
+    """Return a perception for 2 pucks that no other seed has: one on record, or trained anew."""
+    known = plan.perception(2, seed)
+    if seed == 0 or plan.setting.scale == "debug" or not known.startswith("shipped:"):
+        return known
+    return plan.perception(2, seed, own=True)
+
+
+def _reconstructions(plan: Plan) -> None:
+    for n in (2, 3):
+        eyes = plan.perception(n, 0, _looks_itself(plan))
+        name, env = f"analysis/reconstructions-{n}", env_id("rearrange", n, True)
+        picture = plan.setting.results / f"{name}.png"
+        words = ("smorl", "perception", "show", eyes, "--env", env, "--out", picture)
+        plan.file(f"{name}.png", SHOW, *words)
+        quick = QUICK[plan.setting.scale].evaluate
+        words = ("smorl", "perception", "evaluate", eyes, "--env", env, "--threads", "1", *quick)
+        plan.file(f"{name}.json", EVALUATE, *words, "--json", printed=True)
+
+
+def _looks_itself(plan: Plan) -> bool:
+    """A perception of the debug scale finds nothing that could be looked at."""
+    return plan.setting.own and plan.setting.scale != "debug"
+
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        Figure("gt", "SMORL and SAC on ground truth, 2, 3 and 4 objects (Fig. 3)", 3, "gt", _gt),
+        Figure("visual", "SMORL, RIG, Skew-Fit, and SAC on ground truth (Fig. 4)", 3, "visual",
+               _visual),
+        Figure("ood", "trained on 2 objects, tested on 1 and on 3 (Fig. 5)", 3, "ood", _ood),
+        Figure("clusters", "do appearances tell 3 objects and the arm apart? (App. A.1)", 1,
+               "analysis", _clusters, single=True),
+        Figure("mig", "mutual information gap of SCALOR and VAEs, 2 objects (App. A.2)", 3,
+               "analysis", _mig),
+        Figure("reconstructions", "what SCALOR sees of 2 and 3 objects (App. A.3)", 1, "analysis",
+               _reconstructions, single=True),
+        Figure("ablation", "kinds of attention heads, DeepSets; on 2 objects and on 1 (App. B)", 3,
+               "ablation", _ablation),
+        Figure("long", "twice the training with 2 objects (App. C)", 3, "long", _long),
+        Figure("tracking", "the reward by tracker ID and its exploit (App. on tracking)", 3,
+               "tracking", _tracking),
+    )
+}  # fmt: skip
+
+
+def get_figure(name: str) -> Figure:
+    """Return a figure by name."""
+    if name not in FIGURES:
+        hint = did_you_mean(name, FIGURES)
+        raise InvalidInput(f"no figure called {name!r}.{hint} `smorl reproduce` lists them.")
+    return FIGURES[name]
+
+
+def jobs_of(figure: Figure, setting: Setting) -> list[Job]:
+    """Return everything the figure needs, finished or not."""
+    plan = Plan(setting)
+    figure.jobs(plan)
+    return list(plan.jobs.values())

@@ -1,0 +1,172 @@
+"""Finished runs as a table, and as small folders worth committing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smorl.errors import DamagedFile, RunConflict
+from smorl.paper.figures.curves import method_of, panel_of
+
+KEPT = ("config.json", "versions.json", "evaluations.csv", "result.json")
+
+
+# Where the time of a perception stands: of one trained first, and of a VAE trained along.
+TRAINED_FIRST, TRAINED_ALONG = "perception/result.json", "timing.jsonl"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of one run: distances in metres, minutes of wall-clock.
+
+    `minutes` are those of the agent. `perception` says what became of the other stages: minutes,
+    or the name of what was reused; None if the method sees no pixels.
+    """
+
+    path: Path
+    preset: str
+    method: str
+    env: str
+    seed: int
+    env_steps: int
+    distance: float
+    passive: float
+    within: float
+    minutes: float
+    perception: str | None
+
+
+def read_result(path: Path) -> Result | None:
+    """Return a run's result, or None while it has none."""
+    if not (path / "result.json").exists():
+        return None
+    try:
+        config, result = _json(path / "config.json"), _json(path / "result.json")
+        seconds, along = result["seconds"], _seconds_of_vae(path, config)
+        return Result(
+            path,
+            _preset(path),
+            method_of(config),
+            config["env"],
+            config["seed"],
+            result["env_steps"],
+            result["object_distance"],
+            result["passive_distance"],
+            result["pucks_within_5cm"],
+            (seconds - (along or 0.0)) / 60,
+            _perception(path, config) if along is None else f"{along / 60:.1f}",
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(
+            f"{path} has no readable result ({error}); restore or remove it."
+        ) from error
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def _preset(path: Path) -> str:
+    """The preset a run was started from, as its command says; "-" if it says nothing."""
+    versions = path / "versions.json"
+    command = _json(versions).get("command", "") if versions.exists() else ""
+    words = command.split()
+    return words[2] if words[:2] == ["smorl", "train"] and len(words) > 2 else "-"
+
+
+def _perception(path: Path, config: dict[str, Any]) -> str | None:
+    """Minutes of the perception that was trained first, or the name of the one that was reused."""
+    name, own = config.get("perception"), path / TRAINED_FIRST
+    if own.exists():
+        return f"{_json(own)['seconds'] / 60:.1f}"
+    # Weights lie in the folder of their run, which says more than their own name.
+    return Path(name).parent.name if name and name.endswith("/weights.safetensors") else name
+
+
+def _seconds_of_vae(path: Path, config: dict[str, Any]) -> float | None:
+    """Seconds of a VAE that was trained within the run, None if the method has none."""
+    timing = path / TRAINED_ALONG
+    if config.get("latent") is None or not timing.exists():
+        return None
+    rows = [json.loads(line) for line in timing.read_text("utf-8").splitlines()]
+    # A resumed run counts from zero again, so every fall ends a stretch.
+    counts = [row.get("vae", 0.0) for row in rows] + [0.0]
+    return sum(now for now, following in pairwise(counts) if following < now)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Return a Markdown table: one row per method and environment, every seed listed.
+
+    Runs that see pixels add two columns: the preset, and the minutes of perception.
+    """
+    groups: dict[tuple[str, str, str, str], list[Result]] = defaultdict(list)
+    visual = any(result.perception is not None for result in results)
+    for result in results:
+        preset = result.preset if visual else ""
+        groups[panel_of(result.env), result.method, result.env, preset].append(result)
+    columns = ["environment", "method", "seeds", "distance [m]", "single seeds", "passive"]
+    columns += ["in 5 cm", "env steps", "minutes"]
+    if visual:
+        columns = ["preset", *columns, "perception"]
+    lines = [_line(columns), "|---" * len(columns) + "|"]
+    for key in sorted(groups):
+        group = sorted(groups[key], key=lambda r: r.seed)
+        cells = _cells(group)
+        if visual:
+            seen = list(dict.fromkeys(r.perception or "-" for r in group))
+            cells = [group[0].preset, *cells, ", ".join(seen)]
+        lines.append(_line(cells))
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cells(group: Sequence[Result]) -> list[str]:
+    distance = np.array([r.distance for r in group])
+    return [
+        group[0].env.removeprefix("smorl/").removesuffix("-v0"),
+        group[0].method,
+        str(len(group)),
+        f"**{distance.mean():.3f}** ± {distance.std():.3f}",
+        ", ".join(f"{d:.3f}" for d in distance),
+        f"{np.mean([r.passive for r in group]):.3f}",
+        f"{100 * np.mean([r.within for r in group]):.0f} %",
+        f"{max(r.env_steps for r in group):,}",
+        ", ".join(f"{r.minutes:.1f}" for r in group),
+    ]
+
+
+def keep(results: Sequence[Result], folder: Path) -> list[Path]:
+    """Copy the small files of each run to `folder`; never over something different."""
+    kept = []
+    for result in results:
+        target = folder / result.path.name
+        names = [*KEPT, *_more(result.path)]
+        for name in names:
+            source, copy = result.path / name, target / name
+            if copy.exists() and copy.read_bytes() != source.read_bytes():
+                raise RunConflict(
+                    f"{copy} exists and differs from {source}; remove it or keep the run elsewhere."
+                )
+        for name in names:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(result.path / name, target / name)
+        kept.append(target)
+    return kept
+
+
+def _more(path: Path) -> list[str]:
+    """What else says how long perception took."""
+    along = _json(path / "config.json").get("latent") is not None
+    names = [TRAINED_FIRST, *([TRAINED_ALONG] if along else [])]
+    return [name for name in names if (path / name).exists()]

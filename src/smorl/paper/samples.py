@@ -1,0 +1,149 @@
+"""The numbers a claim is about: from `results/` to arrays (seeds, episodes).
+
+`FinalDistances` are those of agents, `Passive` what doing nothing leaves on their episodes,
+`Measured` are numbers of models from the reports of analyses: one per model, no episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smorl.paper.evidence import Agent, Evidence
+from smorl.paper.figures.curves import style_of
+from smorl.paper.statistics import Scores
+
+METRES = "m"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores (seeds, episodes), or (seeds, 1) where only a number per seed is known.
+
+    `episodes` (E,) tells episodes apart by what doing nothing leaves. `trained` is False for what
+    has no seeds, such as doing nothing.
+    """
+
+    scores: Scores
+    unit: str
+    lower_is_better: bool = True
+    episodes: NDArray[np.float64] | None = None
+    trained: bool = True
+    steps: tuple[int, ...] = ()
+    passive: float | None = None
+
+    @property
+    def seeds(self) -> int:
+        """How many agents or models there are."""
+        return len(self.scores)
+
+    @property
+    def by_seed(self) -> Scores:
+        """The mean of every seed."""
+        return self.scores.mean(axis=1)
+
+    def per_seed(self) -> Sample:
+        """The same without its episodes."""
+        return replace(self, scores=self.by_seed[:, None], episodes=None)
+
+
+def on_same_episodes(ours: Sample, theirs: Sample) -> tuple[Sample, Sample, bool]:
+    """Return both on the episodes they share; seed by seed, and False, if they share none."""
+    mine, other = ours.episodes, theirs.episodes
+    if mine is None or other is None or not _same(mine, other):
+        return ours.per_seed(), theirs.per_seed(), False
+    return ours, theirs, True
+
+
+@dataclass(frozen=True)
+class FinalDistances:
+    """The final distances of the agents of one kind in one folder of results, on one task.
+
+    `transfer`: tested there, trained on another task (the files `RUN-on-N.json`).
+    """
+
+    folder: str
+    kind: str
+    task: str
+    transfer: bool = False
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        return self.label or style_of(self.kind).label
+
+    def read(self, evidence: Evidence) -> Sample | None:
+        """None if nothing was run."""
+        found = (evidence.transferred if self.transfer else evidence.agents)(self.folder)
+        group = [a for a in found if a.kind == self.kind and a.task == self.task]
+        return sample_of(group) if group else None
+
+
+@dataclass(frozen=True)
+class Passive:
+    """What doing nothing leaves on the episodes of some agents."""
+
+    of: FinalDistances
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        return "doing nothing"
+
+    @property
+    def task(self) -> str:
+        """Where it does nothing."""
+        return self.of.task
+
+    def read(self, evidence: Evidence) -> Sample | None:
+        """None if nothing was run."""
+        sample = self.of.read(evidence)
+        if sample is None or sample.passive is None:
+            return None
+        known = sample.episodes
+        scores = np.array([[sample.passive]]) if known is None else known[None]
+        return Sample(scores, METRES, episodes=known, trained=False)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number per model, found in the reports by `find`."""
+
+    name: str
+    task: str  # on which data
+    find: Callable[[Evidence], Sequence[float]]
+    unit: str = ""
+    lower_is_better: bool = False
+
+    def read(self, evidence: Evidence) -> Sample | None:
+        """None if nothing was run."""
+        values = np.array(self.find(evidence), np.float64)
+        if not len(values):
+            return None
+        return Sample(values[:, None], self.unit, self.lower_is_better)
+
+
+Source = FinalDistances | Passive | Measured
+
+
+def sample_of(group: Sequence[Agent]) -> Sample:
+    """Put agents of one kind on one task together; per seed only, unless all kept all episodes."""
+    steps = tuple(agent.env_steps for agent in group)
+    passive = float(np.mean([agent.passive for agent in group]))
+    common: dict[str, Any] = {"unit": METRES, "steps": steps, "passive": passive}
+    kept = [(a.distances, a.passive_distances) for a in group]
+    if all(d is not None and p is not None for d, p in kept):
+        known = [np.array(p) for _, p in kept]
+        if all(_same(one, known[0]) for one in known):
+            return Sample(np.array([d for d, _ in kept], np.float64), episodes=known[0], **common)
+    return Sample(np.array([[agent.distance] for agent in group]), **common)
+
+
+def _same(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> bool:
+    """Whether two lists of passive distances are of the same episodes."""
+    return ours.shape == theirs.shape and np.allclose(ours, theirs, atol=1e-3)

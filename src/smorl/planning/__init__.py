@@ -1,0 +1,1 @@
+"""From a goal image to actions: sub-goals one after the other (Alg. 3)."""

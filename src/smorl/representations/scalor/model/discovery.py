@@ -1,0 +1,158 @@
+"""Finding new objects: one proposal per cell of a grid, minus what is explained already."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from smorl.representations.scalor.model.distributions import Normal, Sampler, bernoulli_kl
+from smorl.representations.scalor.model.geometry import box, cell_centres, crop, paste_each
+from smorl.representations.scalor.model.networks import (
+    GlimpseDecoder,
+    GlimpseEncoder,
+    MaskEncoder,
+    conv,
+)
+from smorl.representations.scalor.model.settings import ScalorConfig, Schedule
+
+REJECTED_PRIOR = 1e-8  # Release: presence prior of a rejected proposal.
+_PROPOSED_MASK = 0.3  # Release: a proposal's pixels are where its mask exceeds this.
+_EXPLAINED_ALPHA = 0.1  # Release: explained are pixels whose propagated alpha exceeds this.
+_MASK_CHANNELS = 32
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What discovery found: latents (B, D, .), whether accepted, glimpses, and the KL terms (B,).
+
+    `presence` is zero where a proposal was rejected.
+    """
+
+    what: Tensor
+    where: Tensor
+    depth: Tensor
+    presence: Tensor
+    accepted: Tensor
+    colours: Tensor | None
+    masks: Tensor
+    kl: dict[str, Tensor]
+
+
+class Discovery(nn.Module):
+    """Proposals from the image encoding and a map of what is explained."""
+
+    def __init__(
+        self, config: ScalorConfig, encoder: GlimpseEncoder, decoder: GlimpseDecoder
+    ) -> None:
+        super().__init__()
+        self.config = config
+        # A tuple, so that these shared networks are the model's parameters alone.
+        self.glimpses = encoder, decoder
+        c = config.channels
+        self.mask_encoder = MaskEncoder(config, _MASK_CHANNELS)
+        self.trunk = nn.Sequential(conv(c + _MASK_CHANNELS, c, 1, 1, 16), conv(c, c, 1, 1, 16))
+        self.head = nn.Conv2d(c, 8 + 1 + 2, 1)
+        with torch.no_grad():
+            self.head.weight[8] *= 0.1
+            self.head.bias[8] = config.presence_bias  # pyright: ignore[reportOptionalSubscript]
+        self.register_buffer("centres", cell_centres(config.cells), persistent=False)
+        self.centres: Tensor
+
+    def forward(
+        self,
+        image: Tensor,
+        encoding: Tensor,
+        explained: Tensor | None,
+        free: Tensor,
+        sampler: Sampler,
+        schedule: Schedule,
+        paint: bool = True,
+    ) -> Proposals:
+        """Propose objects in picture (B, 3, S, S); at most `free` (B,) of them are accepted.
+
+        `explained` (B, 1, S, S) is the alpha of tracked objects, None on a first frame. Colours
+        are found only if asked to `paint`.
+        """
+        config, (encoder, decoder) = self.config, self.glimpses
+        count = config.cells**2 if explained is None else config.proposals
+        alpha = image.new_zeros(len(image), 1, *image.shape[2:]) if explained is None else explained
+        features = self.trunk(torch.cat([encoding, self.mask_encoder(alpha.detach())], 1))
+        out = self.head(features).flatten(2).mT  # (B, cells**2, 11)
+        logit = config.presence_logit * torch.tanh(out[..., 8:9])
+        presence = sampler.presence(logit)
+        chosen = presence.detach()[..., 0].topk(count, 1).indices[..., None]
+
+        def pick(values: Tensor) -> Tensor:
+            return values.gather(1, chosen.expand(-1, -1, values.shape[-1]))
+
+        centres = self.centres.expand(len(image), -1, -1)
+        kept, presence = pick(out), pick(presence)
+        place = Normal.of(kept[..., :8], config.where_std)
+        where = self.place(sampler.normal(place.mean, place.std), pick(centres))
+        look = Normal.of(encoder(crop(image, where, config.glimpse)))
+        what = sampler.normal(look.mean, look.std)
+        colours, masks = decoder(what) if paint else (None, decoder.masks(what))
+        far = Normal.of(kept[..., 9:])
+        depth = sampler.normal(far.mean, far.std)
+        accepted, rejected = self._judge(masks, where, presence, explained, free)
+        weight = presence[..., 0]
+        kl = {
+            "what": (weight * look.kl_standard()).sum(1),
+            "where": (weight * place.kl_standard()).sum(1),
+            "depth": (weight * far.kl_standard()).sum(1),
+            "presence": self._presence_kl(logit, chosen, rejected, schedule),
+        }
+        shown = presence * accepted[..., None]
+        return Proposals(what, where, depth, shown, accepted, colours, masks, kl)
+
+    def place(self, raw: Tensor, centres: Tensor) -> Tensor:
+        """Map raw (..., 4) to a box: each cell reaches a cell's width around its centre."""
+        c = self.config
+        scale = box(raw[..., :2], c.size, c.size_range, c.ratio, c.ratio_range)
+        return torch.cat([scale, centres + (2 / c.cells) * torch.tanh(raw[..., 2:])], -1)
+
+    @torch.no_grad()
+    def _judge(
+        self, masks: Tensor, where: Tensor, presence: Tensor, explained: Tensor | None, free: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return which proposals (B, D) are accepted, and which are rejected as explained."""
+        config = self.config
+        rejected = torch.zeros_like(presence[..., 0], dtype=torch.bool)
+        if explained is not None or config.overlap < 1:
+            pasted = paste_each(masks, where, config.image_size)[:, :, 0].flatten(2)
+            proposed = (pasted > _PROPOSED_MASK).float()  # (B, D, S S)
+            area = proposed.sum(-1) + 1e-9
+            if explained is not None:
+                known = (explained > _EXPLAINED_ALPHA).float().flatten(1)[..., None]
+                rejected = (proposed @ known)[..., 0] / area >= config.explained
+            if config.overlap < 1:
+                shared = (proposed @ proposed.mT) / area[..., None]
+                rejected |= _outdone(shared > config.overlap, presence[..., 0], rejected)
+        score = torch.where(rejected, -1.0, presence[..., 0])
+        rank = score.argsort(1, descending=True).argsort(1)
+        return ~rejected & (rank < free[:, None]), rejected
+
+    def _presence_kl(
+        self, logit: Tensor, chosen: Tensor, rejected: Tensor, schedule: Schedule
+    ) -> Tensor:
+        """KL of all cells' presence, (B,); rejected ones are pressed towards absence."""
+        prior = torch.full_like(logit, schedule.presence_prior)
+        prior = prior.scatter(
+            1, chosen, torch.where(rejected[..., None], REJECTED_PRIOR, schedule.presence_prior)
+        )
+        return bernoulli_kl(logit, torch.logit(prior)).sum((1, 2))
+
+
+def _outdone(covers: Tensor, presence: Tensor, rejected: Tensor) -> Tensor:
+    """Which proposals (B, D) are covered by a surer, standing one. covers[b, i, j]: i by j."""
+    out = torch.zeros_like(rejected)
+    order = presence.argsort(1, descending=True)
+    standing = ~rejected
+    for i in range(1, order.shape[1]):
+        row = order[:, i : i + 1]
+        surer = torch.zeros_like(rejected).scatter(1, order[:, :i], True)
+        covered = covers.gather(1, row[..., None].expand(-1, -1, covers.shape[-1]))[:, 0]
+        lost = (covered & surer & standing).any(1, keepdim=True) & standing.gather(1, row)
+        out = out.scatter(1, row, lost)
+        standing = standing.scatter(1, row, standing.gather(1, row) & ~lost)
+    return out

@@ -1,0 +1,1 @@
+"""SCALOR used frame by frame: tracks, memory of hidden objects, search."""

@@ -1,0 +1,177 @@
+"""Occlusion memory: an object that the model loses is remembered, and looked for, for a while.
+
+Presence and visibility are two things. SCALOR drops an object as soon as it is no longer seen, or
+gives its slot to another; here it is kept, with its look and an age.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from smorl.representations.scalor.model.scalor import Scalor, State
+from smorl.representations.scalor.model.slots import Slots
+from smorl.representations.scalor.tracking.search import keeps_colour, same_thing, search
+
+# Normalised difference of looks from one frame to the next beyond which a tracked object has become
+# another one: the model hands a half-hidden puck's slot to the arm. Different objects are about the
+# square root of 2 apart.
+TURNED = 1.0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Hidden objects: slots (B, N, .) and frames since each was seen (B, N)."""
+
+    slots: Slots
+    age: Tensor
+
+    @classmethod
+    def empty(cls, like: Slots) -> Memory:
+        slots = replace(like, alive=torch.zeros_like(like.alive), ids=torch.full_like(like.ids, -1))
+        return cls(slots, torch.zeros_like(like.ids))
+
+    def append_to(self, live: Slots, new: Tensor) -> tuple[Slots, Tensor, Tensor]:
+        """Return live objects followed by remembered ones, with ages and whether just found."""
+        count = live.alive.shape[1]
+        key = torch.cat([2.0 * live.alive, 1.0 * self.slots.alive], 1)
+        chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
+        slots = _pick(live, self.slots, chosen)
+        age = torch.cat([torch.zeros_like(self.age), self.age], 1).gather(1, chosen)
+        found = torch.cat([new, torch.zeros_like(new)], 1).gather(1, chosen)
+        return slots, torch.where(slots.alive, age, 0), found
+
+
+def remember(
+    model: Scalor,
+    before: Slots,
+    state: State,
+    memory: Memory,
+    images: Tensor,
+    covered: Tensor,
+    what_basis: Tensor,
+    limit: int,
+    same: float,
+) -> tuple[State, Memory]:
+    """Update the memory after a frame; return the state with restored IDs, and the memory.
+
+    `before` are the objects of the frame before, with the looks they are known by. An object that
+    looks like a remembered one (normalised what distance below `same`) is that one, and gets its
+    ID back. A lost object is remembered while it may be somewhere near its last place
+    (see `search`), for at most `limit` frames out of sight, unless a live object looks the same.
+    `covered` (B, 1, S, S) says where something stands before the background.
+    """
+    slots, kept = _come_back(state.slots, memory.slots, what_basis, same)
+    state, lost = _go_missing(model, before, replace(state, slots=slots), images, what_basis, same)
+    age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
+    key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
+    count = slots.alive.shape[1]
+    chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
+    held, age = _pick(kept, lost, chosen), age.gather(1, chosen)
+    found = search(model, held, images, covered)
+    age = torch.where(found.shows, age.clamp_max(1), age)
+    alive = held.alive & (age <= limit) & found.possible
+    held, slots = replace(found.slots, alive=alive), state.slots
+    slots, alive = _merge_views(slots, held, *same_thing(model, slots, held, found.shows & alive))
+    held = replace(held, alive=alive, ids=torch.where(alive, held.ids, -1))
+    return replace(state, slots=slots), Memory(held, torch.where(alive, age, 0))
+
+
+def _come_back(
+    live: Slots, remembered: Slots, what_basis: Tensor, same: float
+) -> tuple[Slots, Slots]:
+    """Return live objects, some under remembered IDs, and what is still to be remembered."""
+    gap = _difference(live, remembered, what_basis)
+    possible = live.alive[..., None] & remembered.alive[:, None]
+    wanted = torch.where(possible, gap, torch.inf)
+    # Each remembered object goes to its nearest candidate if that one prefers it too.
+    mutual = (wanted == wanted.amin(1, keepdim=True)) & (wanted == wanted.amin(2, keepdim=True))
+    back = mutual & (wanted < same)
+    ids = torch.where(back, remembered.ids[:, None], -1).amax(2)
+    # What looks like a live object is that object, or a second view of it: not hidden behind it.
+    double = ((gap < same) & live.alive[..., None]).any(1)
+    kept = replace(remembered, alive=remembered.alive & ~double)
+    return replace(live, ids=torch.where(back.any(2), ids, live.ids)), kept
+
+
+def _go_missing(
+    model: Scalor,
+    before: Slots,
+    state: State,
+    images: Tensor,
+    what_basis: Tensor,
+    same: float,
+) -> tuple[State, Slots]:
+    """Return the state, with new IDs for what took a slot over, and the objects that are lost."""
+    slots = state.slots
+    gap = _difference(before, slots, what_basis)
+    double = ((gap < same) & slots.alive[:, None]).any(2)
+    named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
+    turned = named & before.alive[..., None] & (gap > TURNED) & ~double[..., None]
+    turned &= ~keeps_colour(model, before, slots, turned, images)
+    lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double)
+    thief = turned.any(1)
+    fresh = torch.cumsum(thief, 1) - 1 + state.next_id[:, None]
+    slots = replace(slots, ids=torch.where(thief, fresh, slots.ids))
+    return replace(state, slots=slots, next_id=state.next_id + thief.sum(1)), lost
+
+
+def _merge_views(
+    live: Slots, held: Slots, with_live: Tensor, with_held: Tensor
+) -> tuple[Slots, Tensor]:
+    """Return live objects under their oldest IDs, and which of the remembered ones (B, M) remain.
+
+    with_live (B, M, N) and with_held (B, M, M) say which remembered objects are the same thing as a
+    live or as another remembered one. The older ID wins, and with it the look.
+    """
+    older = held.ids[:, None] < held.ids[..., None]  # (B, i, j): j is older than i
+    gone = (with_held & older).any(2)
+    with_live = with_live & ~gone[..., None]
+    with_live = with_live & (with_live.cumsum(2) == 1)  # no two live objects share an ID
+    oldest = torch.where(with_live, held.ids[..., None], live.ids[:, None]).amin(1)
+    ids = torch.where(with_live.any(1), torch.minimum(oldest, live.ids), live.ids)
+    return replace(live, ids=ids), held.alive & ~gone & ~with_live.any(2)
+
+
+def as_known(slots: Slots, ids: Tensor, look: Tensor) -> Slots:
+    """Return live objects with the looks (B, N, W) that were reported under their `ids` (B, N)."""
+    same = _same(slots, ids)
+    return replace(
+        slots, what=torch.where(same.any(2, keepdim=True), same.float() @ look, slots.what)
+    )
+
+
+def smoothed(
+    objects: Slots, age: Tensor, ids: Tensor, look: Tensor, what_basis: Tensor, share: float
+) -> Tensor:
+    """Mix each object's look with the one reported under its ID before, of which `share` is kept.
+
+    An object out of sight keeps its look, and so does one that looks like another for once; one
+    without a former look has its own.
+    """
+    same = _same(objects, ids)
+    former = same.float() @ look
+    strange = ((objects.what - former) @ what_basis).norm(dim=-1) > TURNED
+    kept = torch.where((age > 0) | strange, 1.0, share)[..., None] * same.any(2, keepdim=True)
+    return (1 - kept) * objects.what + kept * former
+
+
+def _same(slots: Slots, ids: Tensor) -> Tensor:
+    """Which live slots (B, N) have which of the former `ids` (B, M), -1 being nobody's."""
+    return (slots.ids[..., None] == ids[:, None]) & slots.alive[..., None] & (ids[:, None] >= 0)
+
+
+def _difference(one: Slots, two: Slots, what_basis: Tensor) -> Tensor:
+    """How different each pair looks, (B, N, M)."""
+    return torch.cdist(one.what @ what_basis, two.what @ what_basis)
+
+
+def _pick(one: Slots, two: Slots, chosen: Tensor) -> Slots:
+    def take(a: Tensor, b: Tensor) -> Tensor:
+        both = torch.cat([a, b], 1)
+        index = chosen if both.dim() == 2 else chosen[..., None].expand(-1, -1, both.shape[-1])
+        return both.gather(1, index)
+
+    return Slots(**{name: take(getattr(one, name), getattr(two, name)) for name in vars(one)})

@@ -1,0 +1,259 @@
+"""SCALOR online: pictures in, tracked objects out. Deterministic; all state is in the carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smorl.errors import InvalidInput
+from smorl.representations.scalor.model.geometry import paste_each
+from smorl.representations.scalor.model.scalor import Scalor, State
+from smorl.representations.scalor.model.slots import Slots, nearness
+from smorl.representations.scalor.tracking.masks import extent_of, visible_pixels
+from smorl.representations.scalor.tracking.memory import Memory, as_known, remember, smoothed
+from smorl.representations.scalor.tracking.online import Sketch, paint, track, unlike_background
+from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows
+from smorl.representations.scalor.tracking.search import own_masks
+from smorl.types import ObjectLayout, ObjectSet
+
+_LEAST_PIXELS = 8  # an object that covers fewer is not there
+_ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
+
+
+@dataclass(frozen=True)
+class TrackerConfig:
+    """How a trained model is used. The model's own thresholds of birth and death apply."""
+
+    first_passes: int = 5  # Paper: the first frame and goal images are processed 5 times.
+    memory: int = 40  # frames a hidden object keeps its last place; 0: none
+    same: float = 0.5  # what distance (normalised) below which a new object is a remembered one
+    # Objects that look the same are one object seen twice; the larger view counts. Matching by
+    # appearance (Eq. 7) assumes as much. Switch it off where objects are alike.
+    unique: bool = True
+    smooth: float = 0.8  # share of the former appearance kept each frame, per tracked object
+
+    def __post_init__(self) -> None:
+        if self.first_passes < 1 or self.memory < 0 or self.same < 0:
+            raise InvalidInput(
+                f"tracker settings out of range: first_passes={self.first_passes} (at least 1), "
+                f"memory={self.memory} and same={self.same} (at least 0)."
+            )
+
+
+@dataclass(frozen=True)
+class Carry:
+    """Tracker state of B rows. `age` counts frames since an object was last seen (0: now)."""
+
+    state: State
+    memory: Memory
+    objects: Slots  # what the last step returned: live objects, then remembered ones
+    age: np.ndarray  # (B, N) int
+    ids: np.ndarray  # (B, N) int64, -1 where empty
+    new: np.ndarray  # (B, N) bool: found in the last frame
+    look: Tensor  # (B, N, W) appearance over time, as returned but not normalised
+    place: Tensor  # (B, N, 2) positions, as returned
+    frame: Sketch | None = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The model's view of the last frame, floats in [0, 1]; masks (B, N, S, S) per slot."""
+
+    reconstruction: np.ndarray
+    foreground: np.ndarray
+    background: np.ndarray
+    masks: np.ndarray
+
+
+class ScalorTracker:
+    """The Encoder of visual SMORL. what is normalised as (raw - mean) @ basis.
+
+    position and scale are in image coordinates. They are the centre and the half extent of the
+    object's mask, not of the box it is drawn in: nothing in the ELBO asks the model to keep an
+    object in the middle of its box. The two numbers of `depth` are nearness to the camera and,
+    for a remembered object, the share of its memory that has passed (0: seen now).
+    """
+
+    def __init__(
+        self,
+        model: Scalor,
+        what_mean: np.ndarray | None = None,
+        what_basis: np.ndarray | None = None,
+        config: TrackerConfig | None = None,
+    ) -> None:
+        self.model = model.eval().requires_grad_(False)
+        self.config = TrackerConfig() if config is None else config
+        size = model.config.what
+        mean = np.zeros(size) if what_mean is None else what_mean
+        basis = np.eye(size) if what_basis is None else what_basis
+        self.what_mean = torch.as_tensor(np.asarray(mean, np.float32))
+        self.what_basis = torch.as_tensor(np.asarray(basis, np.float32))
+        self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2, motion=2)
+
+    def init(self, batch: int) -> Carry:
+        """Return the carry before the first frame of `batch` episodes."""
+        state = self.model.init(batch)
+        memory = Memory.empty(state.slots)
+        shape = state.slots.alive.shape
+        return Carry(
+            state,
+            memory,
+            state.slots,
+            np.zeros(shape, np.int64),
+            np.full(shape, -1),
+            np.zeros(shape, bool),
+            state.slots.what,
+            state.slots.where[..., 2:],
+        )
+
+    def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
+        """Forget everything about the rows in `mask` (B,): their next frame is a first frame."""
+        fresh, rows = self.init(len(mask)), torch.as_tensor(mask)
+        state, memory = (
+            mix_rows(rows, fresh.state, carry.state),
+            mix_rows(rows, fresh.memory, carry.memory),
+        )
+        return replace(carry, state=state, memory=memory, frame=None)
+
+    @torch.no_grad()
+    def step(
+        self, carry: Carry, observation: np.ndarray, actions: np.ndarray
+    ) -> tuple[Carry, ObjectSet]:
+        """Track objects into pictures uint8 (B, S, S, 3), given the actions (B, 2) that led there.
+
+        Rows that see their first frame process it `first_passes` times, with zero action after
+        the first pass.
+        """
+        images, action = self._images(observation), torch.tensor(np.asarray(actions, np.float32))
+        started = carry.state.started
+        if bool(started.all()):
+            state, frame = self._go_on(carry.state, images, action)
+        elif not bool(started.any()):
+            state, frame = self._begin(carry.state, images, action)
+        else:
+            state, frame = self._mixed(carry.state, images, action)
+        memory, state = carry.memory, self._drop_ghosts(state)
+        if self.config.memory:
+            # An ID counts discoveries, so identities must be restored before anything is lost.
+            state, memory = remember(
+                self.model,
+                as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.look),
+                state,
+                memory,
+                images,
+                unlike_background(images, frame),
+                self.what_basis,
+                self.config.memory,
+                self.config.same,
+            )
+        return self._report(carry, state, memory, frame, images)
+
+    def encode_goal(self, observation: np.ndarray) -> ObjectSet:
+        """Encode pictures (B, S, S, 3), each on its own, without history."""
+        batch = len(observation)
+        found = self.step(self.init(batch), observation, np.zeros((batch, 2), np.float32))[1]
+        return replace(found, ids=None)  # IDs mean something within an episode only
+
+    @torch.no_grad()
+    def draw(self, carry: Carry) -> Drawing:
+        """Return the reconstruction of the last frame and a mask per slot."""
+        if carry.frame is None:
+            raise InvalidInput("nothing to draw before the first frame; call step first.")
+        masks = self.model.decoder.masks(carry.objects.what)
+        size = self.model.config.image_size
+        pasted = paste_each(masks, carry.objects.where, size)[:, :, 0]
+        live = torch.as_tensor((carry.age == 0) & (carry.ids >= 0))
+        pasted = pasted * live[..., None, None]
+        parts = (*paint(self.model, carry.frame), carry.frame.background)
+        pictures = [p.permute(0, 2, 3, 1).clamp(0, 1).numpy() for p in parts]
+        return Drawing(*pictures, masks=pasted.clamp(0, 1).numpy())
+
+    def _go_on(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
+        return track(self.model, state, images, self.model.encode(images), action, first=False)
+
+    def _begin(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
+        """Process a first frame several times, which settles the objects (Paper)."""
+        encoded, still = self.model.encode(images), torch.zeros_like(action)
+        state, frame = track(self.model, state, images, encoded, action, first=True)
+        for _ in range(self.config.first_passes - 1):
+            state, frame = track(self.model, state, images, encoded, still, first=False)
+        return replace(state, new=state.slots.alive), frame  # to the caller it was one frame
+
+    def _mixed(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
+        """Some rows begin, others go on: two calls, so that no row's result depends on others."""
+        on = state.started.nonzero()[:, 0]
+        off = (~state.started).nonzero()[:, 0]
+        order = torch.cat([on, off]).argsort()
+        one = self._go_on(pick_rows(state, on), images[on], action[on])
+        two = self._begin(pick_rows(state, off), images[off], action[off])
+        return join_rows(one[0], two[0], order), join_rows(one[1], two[1], order)
+
+    def _report(
+        self, carry: Carry, state: State, memory: Memory, frame: Sketch, images: Tensor
+    ) -> tuple[Carry, ObjectSet]:
+        objects, age, new = memory.append_to(state.slots, state.new)
+        former = torch.where(carry.state.started[:, None], torch.as_tensor(carry.ids), -1)
+        look = smoothed(objects, age, former, carry.look, self.what_basis, self.config.smooth)
+        masks = self.model.decoder.masks(objects.what)
+        what = (look - self.what_mean) @ self.what_basis
+        present = objects.alive
+        if self.config.unique:
+            present = present & ~self._double(what, masks, objects, age)
+        share = (age / max(1, self.config.memory))[..., None].float()
+        shown = present[..., None]
+        if self.config.memory:
+            masks = own_masks(self.model, replace(objects, alive=present), masks, images)
+        place, extent = extent_of(masks, objects.where)
+        ids = torch.where(present, objects.ids, -1)
+        motion = motion_of(ids, place, former, carry.place)
+        found = ObjectSet(
+            what=(what * shown).numpy(),
+            position=(place * shown).numpy(),
+            scale=(extent * shown).numpy(),
+            depth=(torch.cat([nearness(objects), share], -1) * shown).numpy(),
+            present=present.numpy(),
+            ids=ids.numpy(),
+            motion=motion.numpy(),
+        )
+        numbers = (age.numpy(), ids.numpy(), new.numpy())
+        return Carry(state, memory, objects, *numbers, look, place, frame), found
+
+    def _drop_ghosts(self, state: State) -> State:
+        """Drop objects that show next to nothing in the picture: an empty box is no object."""
+        slots = state.slots
+        masks = self.model.decoder.masks(slots.what)
+        pixels = visible_pixels(masks, slots.where, self.model.config.image_size)
+        shown = slots.alive & (pixels >= _LEAST_PIXELS)
+        ids = torch.where(shown, slots.ids, -1)
+        return replace(state, slots=replace(slots, alive=shown, ids=ids), new=state.new & shown)
+
+    def _double(self, what: Tensor, masks: Tensor, objects: Slots, age: Tensor) -> Tensor:
+        """Which objects (B, N) are a smaller view of another one that looks the same."""
+        alike = torch.cdist(what, what) < _ALIKE * self.config.same
+        area = masks.sum((2, 3, 4)) * objects.where[..., 0] * objects.where[..., 1]
+        area = area / (1 + age)
+        larger = area[:, None] > area[..., None]  # (B, i, j): j is larger than i
+        return (alike & larger & objects.alive[:, None]).any(2)
+
+    def _images(self, observation: np.ndarray) -> Tensor:
+        size = self.model.config.image_size
+        if observation.dtype != np.uint8 or observation.shape[1:] != (size, size, 3):
+            raise InvalidInput(
+                f"the tracker needs uint8 pictures (batch, {size}, {size}, 3), got "
+                f"{observation.dtype} {observation.shape}; use a Visual environment."
+            )
+        pictures = torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2)
+        return pictures.contiguous() / 255  # whatever follows is faster on whole channels
+
+
+def motion_of(ids: Tensor, place: Tensor, former: Tensor, before: Tensor) -> Tensor:
+    """How far objects (B, N) have gone from the places `before` of those with the same ID.
+
+    Zero for an object without an ID now or in the frame before.
+    """
+    same = (ids[..., None] == former[:, None]) & (ids >= 0)[..., None]
+    index = same.int().argmax(-1, keepdim=True).expand_as(place)
+    return torch.where(same.any(-1, keepdim=True), place - before.gather(1, index), 0.0)

@@ -1,0 +1,1 @@
+"""How SCALOR is trained: data, gradient steps, what is fitted afterwards."""

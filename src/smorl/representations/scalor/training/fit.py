@@ -1,0 +1,99 @@
+"""What matching and goals need besides the model, fitted to encodings of the training data.
+
+Appearance statistics, the matching threshold and the prior p(where | what) (Alg. 2, line 3). All
+of it is self-supervised: nothing here knows where the simulator put anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smorl.goals.appearance import (
+    appearance_basis,
+    choose_threshold,
+    match_rates,
+    self_supervised_pairs,
+)
+from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
+from smorl.representations.scalor.training.prior import fit_prior
+from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.state import PerceptionState
+from smorl.representations.scalor.weights import PerceptionWeights, rounded
+from smorl.representations.video import Sequences
+
+ENCODED_EPISODES, ENCODED_FRAMES = 100, 41
+
+
+@dataclass(frozen=True)
+class Encodings:
+    """Tracked sequences: what (E, T, N, W), position (E, T, N, 2), ids (E, T, N), -1 if unseen."""
+
+    what: np.ndarray
+    position: np.ndarray
+    ids: np.ndarray
+
+    @property
+    def seen(self) -> np.ndarray:
+        """Which slots hold an object that was seen in that very frame."""
+        return self.ids >= 0
+
+
+def fit_weights(
+    config: PerceptionConfig, state: PerceptionState, data: Sequences, command: str
+) -> PerceptionWeights:
+    """Return all a trained perception consists of, for the model as it will be stored."""
+    model = rounded(state.model)
+    # Whatever depends on how appearances compare must wait until that is known.
+    plain = TrackerConfig(memory=0, unique=False, smooth=0.0)
+    encodings = encode(ScalorTracker(model, config=plain), data)
+    mean, basis = appearance_basis(encodings.what, encodings.ids)
+    normalised = (encodings.what - mean) @ basis
+    threshold, match = fit_threshold(normalised, encodings.ids)
+    prior = fit_prior(normalised, encodings.position, encodings.ids, config.seed)
+    return PerceptionWeights(
+        config=config.scalor,
+        model=model,
+        what_mean=mean,
+        what_basis=basis,
+        prior=prior.to_arrays(),
+        threshold=threshold,
+        meta={
+            "env": config.env,
+            "seed": config.seed,
+            "attempt": state.attempt,
+            "iterations": state.iteration,
+            "command": command,
+            "match": match,
+        },
+    )
+
+
+def encode(tracker: ScalorTracker, data: Sequences) -> Encodings:
+    """Track a few thousand frames spread over the data."""
+    images, actions = spread_sequences(data, ENCODED_EPISODES, ENCODED_FRAMES)
+    carry = tracker.init(len(images))
+    found: list[tuple[np.ndarray, ...]] = []
+    for t in range(images.shape[1]):
+        carry, objects = tracker.step(carry, images[:, t], actions[:, t])
+        seen = np.asarray(objects.present) & (np.asarray(carry.age) == 0)
+        found.append((objects.what, objects.position, np.where(seen, carry.ids, -1)))
+    what, position, ids = (np.stack(arrays, 1) for arrays in zip(*found, strict=True))
+    return Encodings(what, position, ids)
+
+
+def fit_threshold(what: np.ndarray, ids: np.ndarray) -> tuple[float, dict[str, float]]:
+    """Choose the matching threshold; report match and false-match rates on the same pairs."""
+    same, different = self_supervised_pairs(what, ids)
+    if not len(same) or not len(different):
+        return 0.5, {"pairs": 0}
+    threshold = choose_threshold(same, different)
+    matched, mistaken = match_rates(same, different, threshold)
+    return threshold, {"pairs": len(same), "match_rate": matched, "false_match_rate": mistaken}
+
+
+def spread_sequences(data: Sequences, episodes: int, frames: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first frames of episodes spread over the data: images and actions."""
+    chosen = np.unique(np.linspace(0, data.episodes - 1, min(episodes, data.episodes)).astype(int))
+    return data.images[chosen, :frames], data.actions[chosen, :frames]

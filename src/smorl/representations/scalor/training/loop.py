@@ -1,0 +1,243 @@
+"""The training of perception (Alg. 2, lines 1 to 3): collect, climb the ELBO, fit, evaluate.
+
+One run folder holds all stages. Data is collected once and reused on a resume; training can be
+cut at any iteration and continues bit for bit; a diagnosis at fixed moments restarts it with
+another seed when it went wrong; at the end everything perception needs is in one weights file.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from smorl.errors import Diverged, RunConflict
+from smorl.evaluation.detection import evaluate_perception
+from smorl.representations.scalor.tracking.diagnostics import (
+    NOT_FINITE,
+    Finding,
+    Statistics,
+    diagnose,
+    measure,
+)
+from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
+from smorl.representations.scalor.training.data import Source, open_sequences, remove_sequences
+from smorl.representations.scalor.training.fit import fit_weights, spread_sequences
+from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.state import PerceptionState, Window
+from smorl.representations.scalor.training.step import train_step
+from smorl.representations.scalor.weights import FILE, load_weights, rounded, save_weights
+from smorl.representations.video import Sequences, describe, median_background
+from smorl.runs.checkpoint import load_latest, save_checkpoint
+from smorl.runs.folder import RunDir
+from smorl.runs.log import RunLogger
+from smorl.training.loop import Reporter
+
+CHECKS = (0.3, 0.6, 1.0)  # shares of training after which it is diagnosed
+CHECK_EPISODES, CHECK_FRAMES = 16, 11
+CHECK_COLUMNS = ("attempt", "iteration", *(f.name for f in fields(Statistics)), "findings")
+
+
+class PerceptionTrainer:
+    """A run: its data, its state, its folder. `start`, then `train`."""
+
+    data: Sequences
+    state: PerceptionState
+    background: np.ndarray
+
+    def __init__(
+        self,
+        config: PerceptionConfig,
+        run: RunDir,
+        reporter: Reporter,
+        source: Source,
+        command: str,
+    ) -> None:
+        self.config, self.run, self.reporter = config, run, reporter
+        self.source, self.command = source, command
+        self.logger = RunLogger(run, CHECK_COLUMNS)
+        self.attempts: list[dict[str, Any]] = []  # the last diagnosis of every attempt
+        self.stop_requested = False  # set from outside; honoured between iterations
+        self._seconds: dict[str, float] = {}
+        shares = (round(share * config.optimise.iterations) for share in CHECKS)
+        self._checks = {max(1, iteration) for iteration in shares}
+
+    def start(self) -> bool:
+        """Get the data and the newest good checkpoint; say whether there was one."""
+        torch.set_num_threads(self.config.threads)
+        clock = time.monotonic()
+        self.data = open_sequences(
+            self.config, self.run.path, self.source, self.reporter, lambda: self.stop_requested
+        )
+        self.background = median_background(self.data.images)
+        checkpoint = load_latest(self.run.checkpoints)
+        if checkpoint is None:
+            self.logger.truncate(None)
+            self.state = PerceptionState.create(self.config, 0, self.background)
+            self._spend("collect", clock)
+            return False
+        for sentence in checkpoint.damaged:
+            self.reporter.note(sentence)
+        saved = checkpoint.state
+        self._refuse_other_data(saved["data"])
+        self.state = PerceptionState.load(self.config, checkpoint, self.background)
+        self.attempts, self._seconds = saved["attempts"], saved["seconds"]
+        self.logger.truncate(saved["log"])
+        return True
+
+    def train(self) -> dict[str, Any] | None:
+        """Run to the end and return the result; None if `stop_requested` ended it."""
+        clock = saved = time.monotonic()
+        total = self.config.optimise.iterations
+        while self.state.iteration < total:
+            self._advance()
+            clock = self._spend("train", clock)
+            minutes = (time.monotonic() - saved) / 60
+            if self.stop_requested or minutes > self.config.checkpoint_minutes:
+                self.checkpoint()
+                saved = time.monotonic()
+            if self.stop_requested:
+                return None
+        self.checkpoint()
+        return self._finish()
+
+    def clean(self) -> None:
+        """Remove the run's own data once nothing needs it any more."""
+        if not self.source.keep:
+            remove_sequences(self.run.path)
+
+    def checkpoint(self) -> None:
+        """Save everything, atomically."""
+        self._save(self.run.checkpoints, keep=2)
+
+    def _advance(self) -> None:
+        """Make one iteration and what is due after it: a row, a diagnosis, a restart."""
+        state = self.state
+        terms = train_step(self.config, state, self.data)
+        if not all(map(math.isfinite, terms.values())):
+            self._diverged([name for name, value in terms.items() if not math.isfinite(value)])
+            return
+        state.iteration += 1
+        state.window.add(terms)
+        if state.iteration % self.config.log_every == 0 or state.iteration in self._checks:
+            self._log()
+        if state.iteration in self._checks:
+            self._diagnose()
+        state = self.state  # a diagnosis may have started the next attempt
+        self.reporter.update(state.frames, state.iteration, state.recent.get("objects"))
+
+    def _log(self) -> None:
+        state = self.state
+        state.recent = state.window.means()
+        state.window = Window()
+        row = {"attempt": state.attempt, "iteration": state.iteration}
+        self.logger.metrics(row | state.recent)
+        self.logger.timing(row | self._seconds)
+
+    def _diagnose(self) -> None:
+        """Look at the model on training data; a fatal finding starts the next attempt."""
+        state = self.state
+        share = state.iteration / self.config.optimise.iterations
+        images, actions = spread_sequences(self.data, CHECK_EPISODES, CHECK_FRAMES)
+        what_kl = state.recent["kl/what"] / max(state.recent["objects"], 1e-3)
+        # A copy, because a tracker freezes its model.
+        tracker = ScalorTracker(rounded(state.model), config=TrackerConfig(memory=0, unique=False))
+        statistics = measure(tracker, images, actions, self.background, what_kl)
+        findings = diagnose(statistics, share)
+        row = {"attempt": state.attempt, "iteration": state.iteration, **statistics.row()}
+        self.logger.evaluation({**row, "findings": " ".join(f.sentence for f in findings)})
+        self._record(findings)
+
+    def _record(self, findings: list[Finding]) -> None:
+        """Note findings, remember them, and restart if one is fatal and attempts are left."""
+        state = self.state
+        fatal = any(finding.fatal for finding in findings)
+        entry = {
+            "attempt": state.attempt,
+            "iteration": state.iteration,
+            "healthy": not fatal,
+            "findings": [str(finding) for finding in findings],
+        }
+        self.attempts = [*self.attempts[: state.attempt], entry]
+        for finding in findings:
+            self.reporter.note(f"Iteration {state.iteration}: {finding}")
+        if fatal and state.attempt < self.config.restarts:
+            self.state = PerceptionState.create(self.config, state.attempt + 1, self.background)
+            self.reporter.note(
+                f"Training starts again with another seed (attempt {self.state.attempt + 1} of at "
+                f"most {self.config.restarts + 1})."
+            )
+            self.checkpoint()
+
+    def _diverged(self, names: list[str]) -> None:
+        path = self._save(self.run.path / "diverged", keep=1)
+        attempt, iteration = self.state.attempt, self.state.iteration
+        self._record([NOT_FINITE])
+        if self.state.attempt == attempt:
+            raise Diverged(
+                f"training diverged at iteration {iteration} ({', '.join(names)} is not finite) "
+                f"after {attempt + 1} attempts; the state is in {path}. "
+                f"Try a smaller --optimise.lr in a new run folder."
+            )
+
+    def _finish(self) -> dict[str, Any]:
+        """Fit what matching and goals need, write the weights, evaluate what was written."""
+        clock = time.monotonic()
+        self.reporter.note("Encoding the training data: appearance, threshold, prior.")
+        weights = fit_weights(self.config, self.state, self.data, self.command)
+        save_weights(self.run.path / FILE, weights)
+        clock = self._spend("fit", clock)
+        held_out = self.config.evaluation
+        self.reporter.note(f"Evaluating on {held_out.episodes} episodes it never saw.")
+        report = evaluate_perception(
+            load_weights(self.run.path / FILE).tracker(),
+            self.config.env,
+            episodes=held_out.episodes,
+            seed=held_out.seed,
+            threads=self.config.threads,
+            threshold=weights.threshold,
+        )
+        self._spend("evaluate", clock)
+        seconds = {name: round(value, 1) for name, value in self._seconds.items()}
+        return {
+            **report.numbers,
+            "healthy": self.attempts[-1]["healthy"],
+            "attempt": self.state.attempt,
+            "attempts": self.attempts,
+            "iterations": self.state.iteration,
+            "trained_frames": self.state.frames,
+            "threshold": weights.threshold,
+            "match": weights.meta["match"],
+            "seconds": round(sum(self._seconds.values()), 1),
+            "stages": seconds,
+        }
+
+    def _refuse_other_data(self, recorded: dict[str, Any]) -> None:
+        if recorded != describe(self.data):
+            raise RunConflict(
+                f"Run {self.run.path} was started with other data ({recorded}), not with "
+                f"{describe(self.data)}; give the same --data to resume it."
+            )
+
+    def _save(self, folder: Path, keep: int) -> Path:
+        tensors, state = self.state.save()
+        extra = {
+            "attempts": self.attempts,
+            "seconds": self._seconds,
+            "data": describe(self.data),
+            "log": self.logger.position(),
+        }
+        # Attempts follow one another, so that the newest checkpoint has the largest step.
+        step = self.state.attempt * (self.config.optimise.iterations + 1) + self.state.iteration
+        return save_checkpoint(folder, step, tensors, {}, {**state, **extra}, keep)
+
+    def _spend(self, stage: str, since: float) -> float:
+        """Add the seconds since a reading of the clock to a stage; return the clock."""
+        now = time.monotonic()
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - since
+        return now

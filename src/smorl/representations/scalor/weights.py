@@ -1,0 +1,201 @@
+"""One file with everything a trained perception needs: `weights.safetensors`.
+
+Tensors `model/...` (float16), `what/mean`, `what/basis`, `prior/...`; the rest is JSON in the
+header: the model's settings, the matching threshold, where it was trained and by which command.
+A hash over all tensors is in the header too. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from smorl import shipped
+from smorl.config import from_json, to_json
+from smorl.errors import InvalidInput
+from smorl.representations.scalor.model.scalor import Scalor
+from smorl.representations.scalor.model.settings import ScalorConfig
+from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
+from smorl.runs.tensor_file import damaged, fill_module, under
+
+FILE = "weights.safetensors"
+FORMAT = 1
+_KEY = "smorl"
+_LARGEST = float(np.finfo(np.float16).max)
+
+
+@dataclass(frozen=True)
+class PerceptionWeights:
+    """A trained perception. `prior` holds arrays for `goals.priors.from_arrays`.
+
+    `threshold` is the largest distance of normalised appearances that counts as the same object;
+    `meta` says how it was made: env, seed, command, match report.
+    """
+
+    config: ScalorConfig
+    model: Scalor
+    what_mean: np.ndarray
+    what_basis: np.ndarray
+    prior: dict[str, np.ndarray]
+    threshold: float
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def tracker(self, config: TrackerConfig | None = None, *, memory: bool = True) -> ScalorTracker:
+        """Return the encoder: pictures to objects with normalised appearance.
+
+        By default the tracker recognises what comes back into view by `threshold`; without
+        `memory` nothing is remembered, and IDs are the model's own.
+        """
+        config = TrackerConfig(same=self.threshold) if config is None else config
+        config = config if memory else replace(config, memory=0)
+        return ScalorTracker(self.model, self.what_mean, self.what_basis, config)
+
+    @property
+    def env(self) -> str:
+        """The environment whose pictures it was trained on."""
+        return str(self.meta["env"])
+
+
+def save_weights(path: Path, weights: PerceptionWeights) -> Path:
+    """Write the file under a temporary name, force it onto the disk, rename it."""
+    path = Path(path)
+    arrays = {f"model/{k}": _half(v) for k, v in weights.model.state_dict().items()}
+    arrays |= {"what/mean": weights.what_mean, "what/basis": weights.what_basis}
+    arrays |= {f"prior/{k}": v for k, v in weights.prior.items()}
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    header = {
+        "format": FORMAT,
+        "config": to_json(weights.config),
+        "threshold": weights.threshold,
+        "meta": weights.meta,
+        "sha256": _digest(arrays),
+    }
+    data = save(arrays, {_KEY: json.dumps(header, allow_nan=False)})
+    temporary = path.with_name(f".tmp-{path.name}-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"Cannot write {path}: {error.strerror}; make it writable or free some space."
+        ) from error
+    return path
+
+
+def load_weights(path: Path) -> PerceptionWeights:
+    """Read a file of `save_weights`; anything else gets one sentence saying what is wrong."""
+    path = Path(path)
+    arrays, header = _read(path)
+    config = _config(path, header["config"])
+    model = Scalor(config)
+    fill_module(path, model, under("model/", arrays))
+    mean, basis = arrays.get("what/mean"), arrays.get("what/basis")
+    if mean is None or basis is None or basis.shape != mean.shape * 2 or len(mean) != config.what:
+        raise damaged(path, f"its appearance statistics do not have {config.what} dimensions")
+    return PerceptionWeights(
+        config=config,
+        model=model.eval().requires_grad_(False),
+        what_mean=mean,
+        what_basis=basis,
+        prior=under("prior/", arrays),
+        threshold=float(header["threshold"]),
+        meta=header["meta"],
+    )
+
+
+def load_perception(name: str | Path) -> PerceptionWeights:
+    """Load `shipped:scalor-2`, the weights of a run folder, or a weights file."""
+    if shipped.is_shipped(str(name)):
+        return load_weights(shipped.resolve(str(name)))
+    path = Path(name)
+    if path.is_dir():
+        if not (path / FILE).is_file():
+            known = (path / "config.json").is_file()
+            remedy = (
+                "it is not finished, or not a perception run; `smorl perception train` makes them"
+                if known
+                else "it is not a run; `smorl perception train` makes one"
+            )
+            raise InvalidInput(f"{path} has no {FILE}: {remedy}.")
+        path = path / FILE
+    elif not path.exists():
+        listed = ", ".join(shipped.PREFIX + n for n in shipped.names()) or "none yet"
+        raise InvalidInput(
+            f"{path} is not a run: there is nothing of that name. `smorl perception train` makes "
+            f"runs; shipped with the package: {listed}."
+        )
+    return load_weights(path)
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return verified arrays and header."""
+    try:
+        with safe_open(path, framework="np") as file:  # pyright: ignore[reportArgumentType]
+            text = (file.metadata() or {}).get(_KEY)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except OSError as error:
+        raise damaged(path, f"it cannot be opened ({error.strerror or error})") from error
+    except SafetensorError as error:
+        raise damaged(path, f"it is cut short or no weights file at all ({error})") from error
+    if text is None:
+        raise damaged(path, "it was not made by `smorl perception train`")
+    try:
+        header = json.loads(text)
+        version, digest = header["format"], header["sha256"]
+        complete = {"config", "threshold", "meta"} <= set(header)
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(path, "its header cannot be read") from error
+    if version != FORMAT:
+        raise damaged(path, f"it has format {version!r}, this smorl reads {FORMAT}")
+    if not complete or digest != _digest(arrays):
+        raise damaged(path, "its content does not match its recorded hash")
+    return arrays, header
+
+
+def _config(path: Path, data: Any) -> ScalorConfig:
+    try:
+        return from_json(ScalorConfig, data)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{path} was made with settings this smorl does not know: {error}"
+        ) from error
+
+
+def rounded(model: Scalor) -> Scalor:
+    """Return a copy with exactly the values a saved file would hold."""
+    copied = copy.deepcopy(model).eval().requires_grad_(False)
+    for tensor in copied.state_dict().values():
+        tensor.copy_(torch.from_numpy(_half(tensor).copy()))
+    return copied
+
+
+def _half(tensor: torch.Tensor) -> np.ndarray:
+    """Return float32 as float16 where it fits; weights are known far less precisely anyway."""
+    array = tensor.detach().cpu().numpy()
+    fits = array.dtype == np.float32 and (array.size == 0 or np.abs(array).max() < _LARGEST)
+    return array.astype(np.float16) if fits else array
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

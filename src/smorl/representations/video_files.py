@@ -1,0 +1,184 @@
+"""Sequences on disk: a folder of .npy files with a `meta.json`, atomic and verified by hash.
+
+    images.npy  actions.npy  privileged/hand.npy  privileged/objects.npy  meta.json
+
+The folder is written under a temporary name and renamed, so that it is there as a whole or not at
+all. Arrays are opened by memory mapping and never unpickled.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smorl.errors import DamagedFile, InvalidInput, RunConflict
+from smorl.representations.video import Privileged, Progress, Sequences, collect, describe
+
+FORMAT = 1
+META = "meta.json"
+_FILES = {
+    "images.npy": (np.uint8, 5),
+    "actions.npy": (np.float32, 3),
+    "privileged/hand.npy": (np.float32, 3),
+    "privileged/objects.npy": (np.float32, 4),
+}
+
+
+def save_sequences(folder: Path, sequences: Sequences) -> Path:
+    """Write sequences to `folder` atomically; replaces only a folder of the same sequences."""
+    folder = Path(folder)
+    if sequences.privileged is None:
+        raise InvalidInput("Sequences without privileged positions cannot be saved; collect them.")
+    if folder.exists() and not _holds(folder, describe(sequences)):
+        raise _conflict(folder, describe(sequences))
+    arrays = {
+        "images.npy": sequences.images,
+        "actions.npy": sequences.actions,
+        "privileged/hand.npy": sequences.privileged.hand,
+        "privileged/objects.npy": sequences.privileged.objects,
+    }
+    temporary = folder.with_name(f".tmp-{folder.name}-{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        (temporary / "privileged").mkdir(parents=True)
+        files = {name: _write(temporary / name, array) for name, array in arrays.items()}
+        meta = {"format": FORMAT, **describe(sequences), "files": files}
+        (temporary / META).write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n")
+        _put_in_place(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return folder
+
+
+def load_sequences(folder: Path, privileged: bool = False, verify: bool = True) -> Sequences:
+    """Open sequences by memory mapping; `verify` compares every file with its recorded hash.
+
+    The simulator's positions are opened only on request.
+    """
+    folder = Path(folder)
+    meta = _identity(folder)
+    arrays = {}
+    for name, (dtype, dimensions) in _FILES.items():
+        if name.startswith("privileged/") and not privileged:
+            continue
+        if verify:
+            _verify(folder, name, meta["files"][name])
+        arrays[name] = array = _open(folder, name)
+        expected = (meta["episodes"], meta["steps"] + 1)
+        if array.dtype != dtype or array.ndim != dimensions or array.shape[:2] != expected:
+            raise _damaged(
+                folder, f"{name} is {array.dtype} {array.shape} and does not match {META}"
+            )
+    known = None
+    if privileged:
+        known = Privileged(arrays["privileged/hand.npy"], arrays["privileged/objects.npy"])
+    return Sequences(meta["env"], meta["seed"], arrays["images.npy"], arrays["actions.npy"], known)
+
+
+def obtain_sequences(
+    folder: Path,
+    env_id: str,
+    episodes: int,
+    steps: int,
+    seed: int,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> Sequences:
+    """Load the sequences of `folder`, or collect and save them there if there are none yet."""
+    folder = Path(folder)
+    if not folder.exists():
+        sequences = collect(env_id, episodes, steps, seed, threads=threads, progress=progress)
+        save_sequences(folder, sequences)
+        return load_sequences(folder, verify=False)
+    asked = {"env": env_id, "seed": seed, "episodes": episodes, "steps": steps}
+    if not _holds(folder, asked):
+        raise _conflict(folder, asked)
+    return load_sequences(folder)
+
+
+def _write(path: Path, array: np.ndarray) -> dict[str, Any]:
+    """Write one array, force it onto the disk, and return its size and hash."""
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"sha256": _digest(path), "size": path.stat().st_size}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _put_in_place(temporary: Path, folder: Path) -> None:
+    if not folder.exists():
+        temporary.rename(folder)
+        return
+    aside = temporary.with_name(f"{temporary.name}-replaced")
+    folder.rename(aside)
+    temporary.rename(folder)
+    shutil.rmtree(aside)
+
+
+def _identity(folder: Path) -> dict[str, Any]:
+    """Read `meta.json`, or raise `DamagedFile` saying what is wrong with it."""
+    try:
+        meta = json.loads((folder / META).read_text("utf-8"))
+    except OSError as error:
+        raise _damaged(folder, f"{META}: {error.strerror}") from error
+    except ValueError as error:
+        raise _damaged(folder, f"{META} is not valid JSON") from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise _damaged(folder, f"{META} does not say format {FORMAT}")
+    numbers = ("seed", "episodes", "steps", "image_size")
+    whole = all(isinstance(meta.get(name), int) for name in numbers)
+    if not (whole and isinstance(meta.get("env"), str) and set(_FILES) == set(meta["files"])):
+        raise _damaged(folder, f"{META} lacks entries")
+    return meta
+
+
+def _holds(folder: Path, asked: dict[str, Any]) -> bool:
+    """Say whether `folder` holds just these sequences; what is not ours is never damaged."""
+    if not (folder / META).exists():
+        return False
+    meta = _identity(folder)
+    return all(meta[name] == value for name, value in asked.items())
+
+
+def _verify(folder: Path, name: str, entry: dict[str, Any]) -> None:
+    try:
+        size = (folder / name).stat().st_size
+        if size != entry["size"]:
+            raise _damaged(folder, f"{name} has {size} bytes, not {entry['size']}")
+        digest = _digest(folder / name)
+    except OSError as error:
+        raise _damaged(folder, f"{name}: {error.strerror}") from error
+    if digest != entry["sha256"]:
+        raise _damaged(folder, f"the content of {name} does not match its hash")
+
+
+def _open(folder: Path, name: str) -> np.ndarray:
+    try:
+        return np.load(folder / name, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise _damaged(folder, f"{name}: {error.strerror or error}") from error
+    except (ValueError, EOFError) as error:
+        raise _damaged(folder, f"{name} is not a whole array file") from error
+
+
+def _damaged(folder: Path, reason: str) -> DamagedFile:
+    return DamagedFile(
+        f"The sequences in {folder} cannot be used: {reason}; delete the folder and collect again."
+    )
+
+
+def _conflict(folder: Path, asked: dict[str, Any]) -> RunConflict:
+    words = ", ".join(f"{name} {value}" for name, value in asked.items())
+    return RunConflict(
+        f"{folder} exists and does not hold the sequences asked for ({words}); "
+        "choose another folder."
+    )

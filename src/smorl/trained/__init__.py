@@ -1,0 +1,1 @@
+"""A trained agent: opened to act, or put into one file."""

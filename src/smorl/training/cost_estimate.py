@@ -1,0 +1,71 @@
+"""How long a run will take, said before it starts, and where each of its stages lies in it.
+
+The costs were measured on one core of an ordinary two-core machine (`smorl bench learner`,
+`smorl bench perception`, and the timings of runs); they are there to tell ten minutes from ten
+hours. While a run goes on, its progress corrects them by what it measures.
+"""
+
+from __future__ import annotations
+
+from smorl.methods import get_method
+from smorl.representations.scalor.training.settings import PerceptionConfig, total_frames
+from smorl.runs.progress import Stage
+from smorl.training.settings import RunConfig
+
+# Seconds of one core.
+_STATE_STEP, _VISUAL_STEP = 1.0e-3, 2.8e-3  # one environment step, with perception and policy
+_UPDATE, _UPDATE_ROW = 8.6e-3, 0.0266e-3  # one gradient step: constant, and per row of the batch
+_FRAME = {"fast": 1 / 280, "paper": 1 / 20}  # SCALOR learns from one frame
+_COLLECTED_FRAME = 1.0e-3
+_JUDGED_EPISODE = 0.8  # a perception is evaluated, its prior and threshold fitted
+
+
+def cost_estimate(config: RunConfig, perception: PerceptionConfig | None) -> list[Stage]:
+    """Return the stages of a run; `perception` is what it trains first, if anything.
+
+    Empty for methods nobody has measured.
+    """
+    method = get_method(config.method)
+    if not method.learns or method.latents:
+        return []
+    agent = _agent_seconds(config, method.pixels)
+    if perception is None:
+        return [Stage("agent", agent)]
+    first = _perception_seconds(perception)
+    return [Stage("perception", first, after=agent), Stage("agent", agent, before=first)]
+
+
+def announce(stages: list[Stage]) -> str:
+    """Say how long it takes in all, and what of it is what."""
+    if stages[0].whole < 60:
+        return "This takes less than a minute."
+    parts = ", ".join(f"{stage.name} {_minutes(stage.own)}" for stage in stages)
+    whole = f"This takes about {_minutes(stages[0].whole)} on two cores"
+    return f"{whole}: {parts}." if len(stages) > 1 else f"{whole}."
+
+
+def _agent_seconds(config: RunConfig, pixels: bool) -> float:
+    collect, evaluation = config.collect, config.evaluation
+    step = _VISUAL_STEP if pixels else _STATE_STEP
+    learning = max(0, collect.total_steps - collect.initial_steps)
+    update = _UPDATE + _UPDATE_ROW * config.sac.batch_size
+    between = max(0, (collect.total_steps - 1) // evaluation.every)
+    judged = between * evaluation.episodes + evaluation.final_episodes
+    return (
+        collect.total_steps * step
+        + learning * collect.updates_per_step * update
+        + judged * evaluation.subgoals.steps * step
+    )
+
+
+def _perception_seconds(config: PerceptionConfig) -> float:
+    data = config.data.episodes * (config.data.steps + 1) * _COLLECTED_FRAME
+    learning = total_frames(config.optimise) * _FRAME[config.scalor.networks]
+    return data + learning + config.evaluation.episodes * _JUDGED_EPISODE
+
+
+def _minutes(seconds: float) -> str:
+    if seconds >= 100 * 60:
+        return f"{seconds / 3600:.0f} hours"
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} minute{'s' if minutes > 1 else ''}"

@@ -1,0 +1,251 @@
+"""The training loop of every method (Alg. 1 and 2): collect, store, relabel, update, evaluate.
+
+A round collects one whole episode per environment row and then makes the gradient steps those
+steps have earned. Checkpoints fall between rounds, where no episode is in flight, so a resumed
+run repeats exactly what an uninterrupted one would have done.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+
+from smorl.errors import Diverged
+from smorl.evaluation.evaluate import Evaluation, evaluate
+from smorl.methods import EncoderInputs, get_method, make_envs
+from smorl.replay.image_files import PictureFiles
+from smorl.replay.relabel import sample_batch
+from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.runs.checkpoint import load_latest, save_checkpoint
+from smorl.runs.folder import RunDir
+from smorl.runs.log import RunLogger
+from smorl.runs.reporter import Reporter
+from smorl.runs.timer import Timer
+from smorl.training.collector import collect
+from smorl.training.online_vae import OnlineVae
+from smorl.training.scores import (
+    EVALUATION_COLUMNS,
+    MAX_EVALUATION_ROWS,
+    divergence,
+    evaluation_space,
+    rollout_rewards,
+)
+from smorl.training.settings import RunConfig
+from smorl.training.train_state import ACTIONS, TrainState, count_items
+
+
+class Trainer:
+    """A run: its state, its environments, its folder."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        run: RunDir,
+        reporter: Reporter,
+        *,
+        perception: PerceptionWeights | None = None,
+        tensorboard: bool = False,
+    ) -> None:
+        self.config, self.run, self.reporter = config, run, reporter
+        method = get_method(config.method)
+        self.learns = method.learns
+        rows = config.collect.num_envs
+        self.envs = make_envs(config.env, rows, config.threads, goal_images=False, view=config.view)
+        inputs = EncoderInputs(count_items(self.envs, method.visual), perception=perception)
+        self.state = TrainState.create(config, inputs)
+        self.agent = self.state.agent(config)
+        self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
+        self.pictures = PictureFiles(run.path / "pictures")
+        self.distance: float | None = None
+        self._started, self._earlier = time.monotonic(), 0.0
+        self.stop_requested = False  # set from outside; honoured between rounds
+        self._seconds: dict[str, float] = {}
+
+    def resume(self) -> bool:
+        """Continue from the newest good checkpoint, if there is one."""
+        checkpoint = load_latest(self.run.checkpoints)
+        if checkpoint is None:
+            self.logger.truncate(None)
+            return False
+        for sentence in checkpoint.damaged:
+            self.reporter.note(sentence)
+        self.state.load(checkpoint)
+        latents = self.state.online_vae
+        if latents is not None and latents.pictures is not None:
+            self.pictures.load(latents.pictures, checkpoint.state["pictures"])
+        self.agent = self.state.agent(self.config)
+        self.distance = checkpoint.state["distance"]
+        self._earlier = checkpoint.state["seconds"]
+        self.logger.truncate(checkpoint.state["log"])
+        return True
+
+    def train(self) -> Evaluation | None:
+        """Run to the end and evaluate; None if `stop_requested` ended it, with a checkpoint."""
+        torch.set_num_threads(self.config.threads)
+        counters, total = self.state.counters, self.config.collect.total_steps
+        latents, saved = self.state.online_vae, time.monotonic()
+        while self.learns and counters.env_steps < total:
+            if latents is not None and latents.pending_batches:
+                self.train_vae(latents)
+            else:
+                self.round()
+            due = counters.env_steps - counters.evaluated >= self.config.evaluation.every
+            if due and counters.env_steps < total:
+                self.evaluate(self.config.evaluation.episodes)
+            self._report()
+            minutes = (time.monotonic() - saved) / 60
+            if self.stop_requested or minutes > self.config.checkpoint_minutes:
+                self.checkpoint()
+                saved = time.monotonic()
+            if self.stop_requested:
+                return None
+        result = self.evaluate(self.config.evaluation.final_episodes)
+        if latents is not None:
+            latents.forget()
+        self.checkpoint()
+        self.pictures.remove()
+        return result
+
+    def round(self) -> None:
+        """Collect one episode per row, then learn from replay."""
+        state, counters = self.state, self.state.counters
+        first = counters.env_steps < self.config.collect.initial_steps
+        keeps = state.online_vae is not None and state.online_vae.pictures is not None
+        frames = [] if keeps else None
+        with self._timed("collect"):
+            episodes = collect(
+                self.envs,
+                state.encoder,
+                self._random if first else self._explore,
+                state.space,
+                self.config.collect.horizon,
+                state.streams["collect"],
+                self.config.collect.goals_per_reset,
+                frames,
+            )
+            state.replay.add(episodes)
+            if state.online_vae is not None and frames:
+                state.online_vae.add(episodes, frames[0], pursued=not first)
+        steps = episodes.actions.shape[0] * episodes.actions.shape[1]
+        counters.env_steps += steps
+        counters.rounds += 1
+        if counters.env_steps < self.config.collect.initial_steps:
+            return
+        if first:  # the random data is complete
+            state.begin(self.config)
+        counters.credit += steps * self.config.collect.updates_per_step
+        if state.online_vae is not None:
+            learning = counters.env_steps - self.config.collect.initial_steps
+            state.online_vae.owe(learning - steps, learning)
+            if not state.online_vae.ready:
+                return  # the updates wait until there is something to see
+        updates, counters.credit = int(counters.credit), counters.credit % 1
+        if updates:
+            means = {**self._learn(updates), **rollout_rewards(state.space, episodes)}
+            self._refuse_divergence(means)
+            self._log(means)
+
+    def train_vae(self, latents: OnlineVae) -> None:
+        """Train some of the batches that the VAE owes before the next round."""
+        with self._timed("vae"):
+            terms = latents.advance()
+            if not latents.pending_batches:
+                self.state.refresh(self.config)
+        means = {f"vae/{name}": value for name, value in terms.items()}
+        self._log({"vae/batches": latents.trained, **means})
+
+    def _report(self) -> None:
+        counters, latents = self.state.counters, self.state.online_vae
+        if latents is not None and latents.pending_batches and not latents.ready:
+            self.reporter.stage("VAE", latents.trained, latents.trained + latents.pending_batches)
+        else:
+            self.reporter.update(counters.env_steps, counters.updates, self.distance)
+
+    def _learn(self, updates: int) -> dict[str, float]:
+        state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
+        replay, relabel = state.replay, self.config.relabel
+        state.sac.set_progress(state.counters.env_steps / self.config.collect.total_steps)
+        history: dict[str, list[torch.Tensor]] = {}
+        for _ in range(updates):
+            with self._timed("relabel"):
+                batch = sample_batch(replay.episodes, replay.size, size, state.space, relabel, rng)
+                batch = batch.map(torch.from_numpy)
+                noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
+            with self._timed("update"):
+                info = state.sac.update(batch, noise)
+            info["reward/mean"] = batch.reward.mean()
+            for name, value in info.items():
+                history.setdefault(name, []).append(value)
+        state.counters.updates += updates
+        return {name: float(torch.stack(values).mean()) for name, values in history.items()}
+
+    def _log(self, means: dict[str, float]) -> None:
+        counters = self.state.counters
+        steps = {"env_steps": counters.env_steps}
+        self.logger.metrics({**steps, "updates": counters.updates, **means})
+        self.logger.timing({**steps, **self._seconds})
+
+    def _refuse_divergence(self, means: dict[str, float]) -> None:
+        wrong, step = divergence(means), self.state.counters.env_steps
+        if wrong is None:
+            return
+        path = save_checkpoint(self.run.path / "diverged", step, *self._snapshot(), keep=1)
+        raise Diverged(
+            f"training diverged at step {step} ({wrong}); the state is in {path}. Try a smaller "
+            f"--sac.lr or a larger --sac.batch_size in a new run folder."
+        )
+
+    def evaluate(self, episodes: int) -> Evaluation:
+        """Evaluate on the fixed episodes, log the row, remember the distance."""
+        settings, counters = self.config.evaluation, self.state.counters
+        rows = min(episodes, MAX_EVALUATION_ROWS)
+        with self._timed("evaluate"):
+            envs = make_envs(self.config.env, rows, self.config.threads, view=self.config.view)
+            result = evaluate(
+                envs,
+                self.state.encoder,
+                self.agent,
+                evaluation_space(self.state.space, settings.solved_threshold),
+                settings.subgoals,
+                episodes=episodes,
+                seed=settings.seed,
+            )
+            envs.close()
+        summary = result.summary()
+        self.distance = float(summary["object_distance"])
+        counters.evaluated = counters.env_steps
+        self.logger.evaluation(
+            {"env_steps": counters.env_steps, "updates": counters.updates, **summary}
+        )
+        return result
+
+    def checkpoint(self) -> None:
+        """Save everything, atomically."""
+        with self._timed("checkpoint"):
+            save_checkpoint(self.run.checkpoints, self.state.counters.env_steps, *self._snapshot())
+            self.pictures.prune()
+
+    def _snapshot(self):
+        tensors, arrays, state = self.state.save()
+        extra = {"log": self.logger.position(), "distance": self.distance}
+        if self.state.online_vae is not None:
+            extra["pictures"] = self.pictures.save(self.state.online_vae.pictures)
+        return tensors, arrays, {**state, **extra, "seconds": self.seconds()}
+
+    def seconds(self) -> float:
+        """Wall-clock seconds of the run so far, those before a resume included."""
+        return self._earlier + time.monotonic() - self._started
+
+    def _random(self, objects, goal) -> np.ndarray:
+        rng = self.state.streams["collect"]
+        return rng.uniform(-1, 1, (self.envs.num_envs, ACTIONS)).astype(np.float32)
+
+    def _explore(self, objects, goal) -> np.ndarray:
+        rng = self.state.streams["collect"]
+        noise = rng.standard_normal((self.envs.num_envs, ACTIONS), np.float32)
+        return self.agent.act(objects, goal, noise)
+
+    def _timed(self, name: str) -> Timer:
+        return Timer(self._seconds, name)

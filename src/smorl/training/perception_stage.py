@@ -1,0 +1,104 @@
+"""The first stage of a run that sees pixels: get a perception, and keep a copy in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from smorl import shipped
+from smorl.config import to_json
+from smorl.errors import InvalidInput, did_you_mean
+from smorl.methods import get_method, make_envs
+from smorl.representations.scalor.training.data import Source, remove_sequences
+from smorl.representations.scalor.training.loop import PerceptionTrainer
+from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.weights import (
+    FILE,
+    PerceptionWeights,
+    load_perception,
+    load_weights,
+    save_weights,
+)
+from smorl.runs.folder import RunDir
+from smorl.training.loop import Reporter
+from smorl.training.settings import RunConfig
+from smorl.training.train_state import count_items
+
+PERCEPTION = "perception.safetensors"  # the copy that belongs to the run
+FOLDER = "perception"  # the perception's own run folder, where it is trained first
+
+Train = Callable[[PerceptionTrainer], dict | None]
+
+
+def check_perception(config: RunConfig, path: Path, presets: Iterable[str]) -> None:
+    """Raise now, before anything is written, if the run in `path` could not see.
+
+    `presets` are the names of perceptions that can be trained first.
+    """
+    name, method = config.perception, get_method(config.method)
+    if name is not None and not method.pixels:
+        sees = "trains a VAE of its own" if method.latents else "sees no pixels"
+        raise InvalidInput(
+            f"method {config.method} {sees}, so --perception {name} has no use; leave it out, or "
+            "choose a visual preset."
+        )
+    if method.visual:
+        envs = make_envs(config.env, 1, 1, goal_images=False, view=config.view)
+        count_items(envs, pixels=True)
+        envs.close()
+    if not method.pixels:
+        return
+    known = list(presets)
+    if (path / PERCEPTION).exists() or name in known:
+        return
+    if name is None:
+        raise InvalidInput(
+            f"method {config.method} sees pixels and needs a perception: --perception scalor-2 "
+            "trains one first, shipped:scalor-2 or a perception run reuse one."
+        )
+    if not shipped.is_shipped(name) and not Path(name).exists():
+        raise InvalidInput(
+            f"--perception {name} is neither a preset nor a run.{did_you_mean(name, known)} "
+            f"Presets that are trained first: {', '.join(known)}."
+        )
+    load_perception(name)
+
+
+def obtain_perception(
+    config: RunConfig, path: Path, preset: PerceptionConfig | None, train: Train, reporter: Reporter
+) -> PerceptionWeights | None:
+    """Return the perception of the run in `path`, trained first if need be (Alg. 2, lines 1-3).
+
+    `config` has passed `check_perception`. `preset` is what to train if `config.perception` names a
+    preset; `train(trainer)` runs it and returns None if it was asked to stop, and then so does
+    this function.
+    """
+    own, source = path / PERCEPTION, config.perception
+    if own.exists():
+        return load_weights(own)
+    if preset is not None:
+        command = f"smorl perception train {config.perception} --seed {config.seed}"
+        if not _trained(path / FOLDER, preset, command, train, reporter):
+            return None
+        source = path / FOLDER / FILE
+    assert source is not None, "checked before"
+    weights = load_perception(source)
+    save_weights(own, weights)
+    return weights
+
+
+def _trained(
+    folder: Path, preset: PerceptionConfig, command: str, train: Train, reporter: Reporter
+) -> bool:
+    """Train a perception in a run folder of its own, or find it trained; False if stopped."""
+    with RunDir.open(folder, to_json(preset), command) as run:
+        if run.result is not None:
+            remove_sequences(folder)  # a kill right after the end leaves them behind
+            return True
+        trainer = PerceptionTrainer(preset, run, reporter, Source(), command)
+        result = train(trainer)
+        if result is None:
+            return False
+        run.write_result(result)
+        trainer.clean()
+        return True

@@ -1,0 +1,1 @@
+"""Pictures and films for people; reads what the other parts say, decides nothing."""

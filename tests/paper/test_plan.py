@@ -1,0 +1,152 @@
+"""Which runs a figure needs, and in which order."""
+
+import json
+
+import pytest
+
+from smorl.errors import InvalidInput
+from smorl.paper.costs import said
+from smorl.paper.jobs import Training
+from smorl.paper.plan import FIGURES, Plan, get_figure, jobs_of
+from smorl.paper.recipes import SCALES, Setting
+
+SETTINGS = [Setting(scale, (0, 1), own=scale == "paper") for scale in SCALES]
+SETTINGS += [Setting(scale, (0, 1), own=True) for scale in ("fast", "debug")]
+
+
+def plan(name, *, scale="fast", seeds=(0,), own=False):
+    return jobs_of(FIGURES[name], Setting(scale, seeds, own))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.scale}{'-own' * s.own}")
+def test_every_job_is_possible_and_comes_after_what_it_needs(name, setting):
+    written = set()
+    jobs = jobs_of(FIGURES[name], setting)
+    assert jobs
+    for job in jobs:
+        assert set(job.needs) <= written
+        assert job.writes not in written
+        written.add(job.writes)
+        assert job.minutes > 0
+        if job.training is not None:
+            config = job.training.config()  # the preset exists and takes the overrides
+            assert config["seed"] in setting.seeds
+            assert config["threads"] == 1
+        else:
+            assert job.writes.is_relative_to(setting.results)
+        # A command that mentions a run of the plan has to wait for it.
+        runs = {path for path in written if str(path) in job.command[1:]} - {job.writes}
+        assert runs == set(job.needs)
+
+
+def test_scales_and_perceptions_have_folders_of_their_own():
+    folders = []
+    for setting in SETTINGS:
+        jobs = jobs_of(FIGURES["tracking"], setting)
+        folders.append({job.writes for job in jobs if job.wanted})
+    for i, one in enumerate(folders):
+        assert not any(one & other for other in folders[:i])
+
+
+def test_figures_share_runs():
+    runs = {job.command for job in plan("visual", seeds=(0, 1, 2))}
+    ood = [job for job in plan("ood", seeds=(0, 1, 2)) if job.training]
+    assert ood
+    assert {job.command for job in ood} <= runs
+    assert len(plan("ood", own=True)) == 6  # two perceptions, each used by one run, two tests
+
+
+def test_ground_truth_compares_two_methods_on_three_tables():
+    found = {(c["method"], c["env"]) for c in (j.training.config() for j in plan("gt"))}
+    envs = [f"smorl/Rearrange{n}-v0" for n in (2, 3, 4)]
+    assert found == {(m, env) for m in ("smorl-gt", "sac-her") for env in envs}
+
+
+def test_the_visual_comparison_has_four_methods_on_four_tasks():
+    found = [job.training.config() for job in plan("visual")]
+    assert len(found) == 16
+    assert {c["perception"] for c in found} == {None, "shipped:scalor-1", "shipped:scalor-2"}
+    assert all((c["method"] == "smorl") == (c["perception"] is not None) for c in found)
+
+
+def test_seeds_see_through_their_own_perception_if_it_is_on_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights = Setting("fast", (0, 1, 2), own=False).results / "perception/scalor-2-seed1"
+    weights.mkdir(parents=True)
+    (weights / "weights.safetensors").touch()
+    configs = [job.training.config() for job in plan("long", seeds=(0, 1, 2))]
+    eyes = [config["perception"] for config in configs if config["method"] == "smorl"]
+    assert set(eyes) == {"shipped:scalor-2", str(weights / "weights.safetensors")}
+    assert eyes.count("shipped:scalor-2") == 2 * (len(eyes) // 3)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_an_ablation_varies_the_torso_and_nothing_else(scale):
+    configs = [j.training.config() for j in plan("ablation", scale=scale, own=scale == "paper")
+               if j.training and not j.training.perception]  # fmt: skip
+    torsos = [config["networks"].pop("torso") for config in configs]
+    assert len({json.dumps(torso) for torso in torsos}) == 5
+    assert all(config == configs[0] for config in configs)
+    shapes = [(t["kind"], t["heads"] > 0, t["queries"] > 0) for t in torsos]
+    assert shapes[:3] == [("attention", True, True), ("attention", True, False),
+                          ("attention", False, True)]  # fmt: skip
+    assert [shape[0] for shape in shapes[3:]] == ["deepsets", "deepsets-padded"]
+    networks = configs[0]["networks"]
+    assert not any(networks[name] for name in ("matched", "body", "relative"))
+
+
+@pytest.mark.parametrize(("scale", "share"), [("fast", 0.6), ("paper", 1.0), ("debug", 1.0)])
+def test_an_ablation_is_shorter_at_the_fast_scale_alone_and_costs_as_much_less(scale, share):
+    short = next(j for j in plan("ablation", scale=scale) if "ablation" in str(j.writes))
+    usual = next(j for j in plan("visual", scale=scale) if j.writes.name.startswith("visual-rearr")
+                 and j.writes.name.endswith("-2-seed0"))  # fmt: skip
+    steps = [j.training.config()["collect"]["total_steps"] for j in (short, usual)]
+    assert steps[0] == share * steps[1]
+    assert short.minutes == pytest.approx(share * usual.minutes)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_long_is_twice_as_long(scale):
+    longs = [j.training.config() for j in plan("long", scale=scale) if j.training]
+    usuals = {j.writes.name: j.training.config() for j in plan("visual", scale=scale) if j.training}
+    assert [long["method"] for long in longs] == ["smorl", "rig"]
+    for long, kind in zip(longs, ("visual", "rig"), strict=True):
+        usual = usuals[f"{kind}-rearrange-2-seed0"]
+        assert long["collect"].pop("total_steps") == 2 * usual["collect"].pop("total_steps")
+        assert long == usual
+
+
+def test_the_gap_of_mutual_information_asks_perceptions_on_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights = Setting().results / "perception/scalor-2-seed1/weights.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.touch()
+    *others, last = plan("mig", seeds=(0, 1, 2))
+    trained = [job.writes.name for job in others if job.training.perception]
+    assert trained == ["scalor-2-seed2"]  # seed 0 is shipped, seed 1 is on record
+    eyes = last.command[last.command.index("--perception") + 1 : last.command.index("--vae")]
+    assert eyes == ("shipped:scalor-2", str(weights), "runs/scalor-2-seed2")
+    assert set(eyes) < set(last.about)
+
+
+def test_tracking_differs_in_the_reward_alone():
+    one, two = (j.training.config() for j in plan("tracking") if j.training)
+    assert (one["goals"].pop("reward"), two["goals"].pop("reward")) == ("matching", "tracking")
+    assert one == two
+
+
+def test_one_run_planned_twice_is_one_job():
+    planned = Plan(Setting())
+    first = planned.agent("gt", "rearrange", 2, 0, ("gt",))
+    assert planned.agent("gt", "rearrange", 2, 0, ("gt",)) == first
+    assert len(planned.jobs) == 1
+    assert planned.jobs[first].training == Training("gt-rearrange-2", 0, (("threads", "1"),))
+
+
+def test_unknown_figures_and_costs_in_words():
+    with pytest.raises(InvalidInput, match="Did you mean 'ablation'"):
+        get_figure("ablations")
+    assert [said(m) for m in (0.2, 15, 90, 180, 534, 5000)] == [
+        "1 min", "15 min", "90 min", "3 hours", "9 hours", "3 days",
+    ]  # fmt: skip

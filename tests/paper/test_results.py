@@ -1,0 +1,112 @@
+"""The table of finished runs."""
+
+import json
+
+import pytest
+
+from smorl.cli import main
+from smorl.errors import DamagedFile
+from smorl.paper.results import KEPT, read_result
+
+
+def make(folder, seed, distance, **settings):
+    folder.mkdir(parents=True)
+    config = {"method": "smorl-gt", "env": "smorl/Rearrange2-v0", "seed": seed, **settings}
+    result = {"env_steps": 1000, "object_distance": distance, "passive_distance": 0.2}
+    result |= {"pucks_within_5cm": 0.5, "seconds": 90.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "result.json").write_text(json.dumps(result))
+    (folder / "versions.json").write_text("{}")
+    (folder / "evaluations.csv").write_text("env_steps\n")
+
+
+def test_table_and_keep(tmp_path, capsys):
+    make(tmp_path / "runs" / "a", 1, 0.06)
+    make(tmp_path / "runs" / "b", 0, 0.04)
+    args = ["results", str(tmp_path / "runs"), "--keep", str(tmp_path / "kept")]
+    assert main(args) == 0
+    row = capsys.readouterr().out.splitlines()[2]
+    assert "| Rearrange2 | smorl-gt | 2 | **0.050** ± 0.010 | 0.040, 0.060 | 0.200 | 50 %" in row
+    assert "1.5, 1.5" in row
+    assert sorted(p.name for p in (tmp_path / "kept" / "a").iterdir()) == sorted(KEPT)
+    assert main(args) == 0  # keeping the same again is fine
+    (tmp_path / "kept" / "a" / "result.json").write_text("{}")
+    assert main(args) == 2
+    assert "differs" in capsys.readouterr().err
+    assert (tmp_path / "kept" / "a" / "result.json").read_text() == "{}"
+
+
+def visual_runs(folder):
+    """Four runs of one task: perception trained first, reused, a VAE trained along, no pixels."""
+    env = "smorl/VisualRearrange1-v0"
+    make(folder / "own", 0, 0.06, method="smorl", env=env, perception="scalor-1")
+    (folder / "own" / "perception").mkdir()
+    (folder / "own" / "perception" / "result.json").write_text('{"seconds": 660}')
+    make(folder / "reused", 1, 0.08, method="smorl", env=env, perception="shipped:scalor-1")
+    make(folder / "rig", 0, 0.16, method="rig", env=env, latent={"goals": "prior"})
+    # Resumed once: the seconds of its VAE start anew.
+    timing = [{"vae": 10.0}, {"vae": 20.0, "update": 5.0}, {"update": 1.0}, {"vae": 10.0}]
+    lines = [json.dumps({"env_steps": 9, **row}) for row in timing]
+    (folder / "rig" / "timing.jsonl").write_text("\n".join(lines) + "\n")
+    make(folder / "sac", 0, 0.15, method="sac-her", env="smorl/Rearrange1-v0")
+    for name, preset in (("own", "visual-rearrange-1"), ("reused", "visual-rearrange-1")):
+        command = {"command": f"smorl train {preset} --seed 0"}
+        (folder / name / "versions.json").write_text(json.dumps(command))
+
+
+def test_visual_runs_say_what_perception_took(tmp_path, capsys):
+    visual_runs(tmp_path / "runs")
+    args = ["results", str(tmp_path / "runs"), "--keep", str(tmp_path / "kept")]
+    assert main(args) == 0
+    text = capsys.readouterr().out
+    head, _, rig, sac, smorl = (line.strip("| ").split(" | ") for line in text.splitlines())
+    assert (head[0], head[-2], head[-1]) == ("preset", "minutes", "perception")
+    assert smorl[:3] == ["visual-rearrange-1", "VisualRearrange1", "smorl"]
+    assert smorl[3:6] == ["2", "**0.070** ± 0.010", "0.060, 0.080"]
+    assert smorl[-2:] == ["1.5, 1.5", "11.0, shipped:scalor-1"]
+    # 90 seconds in all, 30 of them for the VAE.
+    assert (rig[0], rig[2], rig[-2:]) == ("-", "rig", ["1.0", "0.5"])
+    assert (sac[1], sac[-2:]) == ("Rearrange1", ["1.5", "-"])
+    assert (tmp_path / "kept" / "own" / "perception" / "result.json").exists()
+    assert not (tmp_path / "kept" / "reused" / "timing.jsonl").exists()
+    assert main(["results", str(tmp_path / "kept")]) == 0
+    assert capsys.readouterr().out == text  # what is kept says the same
+
+
+def test_tracking_reward_is_a_method_of_its_own(tmp_path):
+    make(tmp_path / "a", 0, 0.1, goals={"reward": "tracking"})
+    make(tmp_path / "b", 0, 0.1, goals={"reward": "matching"})
+    methods = [result.method for x in "ab" if (result := read_result(tmp_path / x))]
+    assert methods == ["smorl-gt (tracking)", "smorl-gt"]
+
+
+def test_unfinished_and_damaged(tmp_path, capsys):
+    make(tmp_path / "a", 0, 0.1)
+    (tmp_path / "a" / "result.json").unlink()
+    assert main(["results", str(tmp_path)]) == 2
+    assert "no finished run" in capsys.readouterr().err
+    (tmp_path / "a" / "result.json").write_text("not json")
+    with pytest.raises(DamagedFile, match="readable result"):
+        read_result(tmp_path / "a")
+
+
+def test_perception_runs_are_not_runs_of_an_agent(tmp_path):
+    from smorl.errors import InvalidInput
+    from smorl.paper.figures.curves import find_runs
+
+    (tmp_path / "scalor").mkdir()
+    (tmp_path / "scalor" / "config.json").write_text('{"env": "x", "scalor": {}}')
+    (tmp_path / "scalor" / "evaluations.csv").write_text("attempt\n0\n")
+    with pytest.raises(InvalidInput, match="no runs"):
+        find_runs([tmp_path])
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "config.json").write_text('{"method": "smorl"}')
+    (tmp_path / "agent" / "evaluations.csv").write_text("env_steps\n0\n")
+    assert find_runs([tmp_path]) == [tmp_path / "agent"]
+
+
+def test_weights_are_named_by_their_run(tmp_path, capsys):
+    weights = "results/perception/scalor-1-seed2/weights.safetensors"
+    make(tmp_path / "a", 2, 0.06, env="smorl/VisualRearrange1-v0", perception=weights)
+    assert main(["results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("| scalor-1-seed2 |")
