@@ -20,7 +20,7 @@ from smorl.representations.scalor.weights import (
     save_weights,
 )
 from smorl.runs.folder import RunDir
-from smorl.training.loop import Reporter
+from smorl.runs.reporter import Reporter
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import count_items
 

@@ -1,4 +1,4 @@
-"""The machinery under `envs.rendering.renderer`: what is kept, which pixels are cast, how they shade.
+"""The machinery under `rendering.renderer`: what is kept, which pixels are cast, how they are lit.
 
 Distances in metres, colours in [0, 1] (float) or 0 to 255 (uint8), pixels counted row by row from
 the top left.

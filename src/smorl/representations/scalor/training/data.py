@@ -11,7 +11,7 @@ from smorl.errors import InvalidInput
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.video import Sequences
 from smorl.representations.video_files import load_sequences, obtain_sequences
-from smorl.training.loop import Reporter
+from smorl.runs.reporter import Reporter
 
 FOLDER = "data"
 

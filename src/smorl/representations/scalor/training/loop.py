@@ -36,7 +36,7 @@ from smorl.representations.video import Sequences, describe, median_background
 from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
 from smorl.runs.log import RunLogger
-from smorl.training.loop import Reporter
+from smorl.runs.reporter import Reporter
 
 CHECKS = (0.3, 0.6, 1.0)  # shares of training after which it is diagnosed
 CHECK_EPISODES, CHECK_FRAMES = 16, 11
