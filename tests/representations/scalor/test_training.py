@@ -1,15 +1,17 @@
 """Parts of perception training that need neither simulator nor model, and restarts."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from smorl.errors import InvalidInput
-from smorl.goals.appearance import appearance_basis
+from smorl.goals.appearance import appearance_basis, resting_tracks, self_supervised_pairs
 from smorl.goals.priors import FittedPrior, UniformPrior
 from smorl.presets.perception import debug
-from smorl.representations.scalor.training.fit import fit_threshold
+from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
+from smorl.representations.scalor.training.fit import encode, fit_threshold, raw_tracker
 from smorl.representations.scalor.training.prior import fit_prior, merge_clusters
 from smorl.representations.scalor.training.settings import (
     OptimiseConfig,
@@ -18,6 +20,7 @@ from smorl.representations.scalor.training.settings import (
     total_frames,
     window_length,
 )
+from smorl.representations.video import Sequences
 
 
 @pytest.mark.parametrize("decay", ["linear", "cosine"])
@@ -95,7 +98,7 @@ def test_nothing_detected_still_gives_a_scale_and_a_prior():
     assert mean.tolist() == [0, 0, 0]
     np.testing.assert_array_equal(basis, np.eye(3))
     assert isinstance(fit_prior(what, what[..., :2], ids, 0), UniformPrior)
-    threshold, match = fit_threshold(what, ids)
+    threshold, match = fit_threshold(what, ids, ids >= 0)
     assert threshold > 0
     assert match == {"pairs": 0}
 
@@ -132,9 +135,63 @@ def test_the_threshold_separates_objects():
     centres = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     what = centres + 0.02 * rng.normal(size=(4, 6, 3, 2))
     ids = np.broadcast_to(np.arange(3), (4, 6, 3))
-    threshold, match = fit_threshold(what, ids)
+    threshold, match = fit_threshold(what, ids, ids >= 0)
     assert 0.1 < threshold < 0.9
     assert (match["match_rate"], match["false_match_rate"]) == (1, 0)
+
+
+def test_a_fit_sees_appearances_as_they_are(monkeypatch):
+    """A puck that now and then looks quite different must widen the threshold. Seen through a
+    tracker that replaces such looks by former ones, tracks look far steadier than they are."""
+    steady, strange = ([0.0, look, 0.0, look, 0.0, look] for look in (0.1, 1.2))
+    calm = fit_to_looks(monkeypatch, steady, raw_tracker)
+    assert fit_to_looks(monkeypatch, strange, raw_tracker) > 1.2 * calm
+    acting = TrackerConfig(memory=0, unique=False, smooth=0.0)
+
+    def replacing(model):
+        return ScalorTracker(model, config=acting)
+
+    assert fit_to_looks(monkeypatch, strange, replacing) < 1.1 * calm
+
+
+def fit_to_looks(monkeypatch, looks: list[float], make: Callable) -> float:
+    """Fit the threshold to a video of a steady blue object and a red one that changes."""
+    from tests.representations.scalor.tracking import test_tracker as stage
+
+    size = stage.SIZE
+    frames = [
+        (stage.slots_of((0, [1.0, 0.0, look], 0.4, -0.2), (1, stage.BLUE, -0.5, 0.5)), [0, 1], 1.0)
+        for look in looks
+    ]
+    stage.scripted(monkeypatch, frames)
+    images = np.zeros((1, len(looks), size, size, 3), np.uint8)
+    data = Sequences("", 0, images, np.zeros((1, len(looks), 2), np.float32))
+    tracker = make(stage.make_model())
+    tracker.config = replace(tracker.config, first_passes=1)
+    found = encode(tracker, data)
+    return fit_threshold(found.what, found.ids, found.seen)[0]
+
+
+def test_what_mostly_rests_is_a_thing_and_the_body_is_not():
+    position = np.zeros((2, 9, 3, 2))
+    position[:, :, 0, 0] = np.linspace(-1, 1, 9)  # moves all the time
+    position[:, 4:, 1, 1] = 0.5  # is moved once
+    ids = np.broadcast_to(np.arange(3), (2, 9, 3)).copy()
+    ids[:, 2:, 2] = -1  # seen for too short a time to tell
+    things = resting_tracks(position, ids)
+    assert not things[..., 0].any()
+    assert things[..., 1].all()
+    assert not things[..., 2].any()
+
+
+def test_parts_of_a_body_that_look_alike_are_no_different_objects():
+    what = np.zeros((1, 2, 3, 1))
+    what[..., 0] = [0.0, 0.1, 3.0]  # two parts of an arm and a puck
+    ids = np.broadcast_to(np.arange(3), (1, 2, 3))
+    things = np.broadcast_to([False, False, True], (1, 2, 3))
+    same, different = self_supervised_pairs(what, ids, things)
+    assert len(same) == 1
+    assert different.min() > 2
 
 
 def test_total_frames_counts_growing_windows_and_rotations():

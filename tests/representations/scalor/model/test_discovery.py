@@ -6,7 +6,7 @@ import torch
 from smorl.representations.scalor.model.discovery import REJECTED_PRIOR
 from smorl.representations.scalor.model.distributions import Normal, Sampler, bernoulli_kl
 from smorl.representations.scalor.model.geometry import crop
-from smorl.representations.scalor.model.settings import Schedule
+from smorl.representations.scalor.model.settings import ScalorConfig, Schedule, schedule
 from tests.representations.scalor.small import SMALL, centred, generator, make_model, noise
 
 BATCH, CELLS = 2, SMALL.cells**2
@@ -158,6 +158,17 @@ def test_presence_divergence_counts_every_cell_with_its_own_prior():
     torch.testing.assert_close(
         first.kl["presence"], CELLS * bernoulli_kl(logit, torch.logit(priors[3])).expand(BATCH)
     )
+
+
+@pytest.mark.parametrize("step", [0, 234, 500, 10**6])
+def test_a_rejected_proposal_is_never_cheaper_than_an_accepted_one(step):
+    """Presence must cost more where it is rejected, at every prior that annealing passes."""
+    model = make_model()
+    plain_head(model, logit=2.0, mean=0.0, raw_std=0.0)
+    annealed = schedule(ScalorConfig(), step)
+    accepted = propose(model, alpha(0.0), annealed=annealed).kl["presence"]
+    rejected = propose(model, alpha(1.0), annealed=annealed).kl["presence"]
+    assert (rejected > accepted + 1).all()
 
 
 def test_appearance_divergence_is_that_of_the_glimpse_encoder():

@@ -11,7 +11,12 @@ from smorl.errors import InvalidInput
 from smorl.representations.scalor.model.slots import nearness
 from smorl.representations.scalor.tracking import online
 from smorl.representations.scalor.tracking.masks import extent_of
-from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig, motion_of
+from smorl.representations.scalor.tracking.tracker import (
+    ScalorTracker,
+    TrackerConfig,
+    motion_of,
+    settled,
+)
 from tests.representations.scalor.small import SMALL, centred, make_model
 from tests.representations.scalor.tracking.test_memory import BLUE, RED, slots_of
 
@@ -257,6 +262,39 @@ def test_a_slot_that_becomes_another_object_has_its_new_look_at_once(monkeypatch
     carry, found = track(tracker, images, actions)
     np.testing.assert_allclose(found[1].what[0, :2], [BLUE, RED])
     assert carry.age[0].tolist() == [0, 1, 0]
+
+
+def stolen(monkeypatch, frames: int, **settings) -> list[list[float]]:
+    """The looks of one slot whose object turns from red to blue after the first frame."""
+    blue = (slots_of((0, BLUE, 0.4, -0.2)), [], 1.0)
+    scripted(monkeypatch, [(slots_of((0, RED, 0.4, -0.2)), [0], 1.0), *[blue] * frames])
+    shape = (frames + 1, 1)
+    images, actions = np.zeros((*shape, SIZE, SIZE, 3), np.uint8), np.zeros((*shape, 2), np.float32)
+    tracker = make_tracker(**settings)
+    return [found.what[0, 0].tolist() for found in track(tracker, images, actions)[1]]
+
+
+def test_a_stolen_slot_keeps_its_old_look_for_a_while_only(monkeypatch):
+    """Without memory nobody notices the theft; matching by appearance must find out in the end."""
+    looks = stolen(monkeypatch, 5, first_passes=1, memory=0, smooth=0.5, patience=3)
+    assert looks == [RED] * 4 + [BLUE] * 2
+
+
+def test_a_plain_tracker_reports_what_it_sees(monkeypatch):
+    plain = vars(TrackerConfig.plain(first_passes=1))
+    assert stolen(monkeypatch, 2, **plain) == [RED, BLUE, BLUE]
+
+
+def test_a_place_at_rest_does_not_tremble():
+    ids = torch.tensor([[7, 3, -1]])
+    before = torch.tensor([[[0.5, 0.5], [0.0, 0.0], [0.9, 0.9]]])
+    former = torch.tensor([[3, 7, -1]])
+    place = torch.tensor([[[0.01, 0.0], [0.5, 0.6], [0.2, 0.2]]])
+    found = settled(ids, place, former, before, 0.02)
+    # 7 went half of the reach, so half of that counts; 3 was pushed; the last has no history.
+    expected = torch.tensor([[[0.005, 0.0], [0.5, 0.6], [0.2, 0.2]]])
+    torch.testing.assert_close(found, expected)
+    assert settled(ids, place, former, before, 0.0) is place
 
 
 def test_an_object_seen_twice_is_reported_once(monkeypatch):

@@ -15,7 +15,9 @@ from smorl.representations.scalor.model.networks import (
 )
 from smorl.representations.scalor.model.settings import ScalorConfig, Schedule
 
-REJECTED_PRIOR = 1e-8  # Release: presence prior of a rejected proposal.
+# Release: the presence prior of a rejected proposal is 1e-8, where others end at 1e-4. Here the
+# prior falls further, and what is rejected must stay less likely than what is accepted.
+REJECTED_PRIOR, REJECTED_SHARE = 1e-8, 1e-4
 _PROPOSED_MASK = 0.3  # Release: a proposal's pixels are where its mask exceeds this.
 _EXPLAINED_ALPHA = 0.1  # Release: explained are pixels whose propagated alpha exceeds this.
 _MASK_CHANNELS = 32
@@ -136,10 +138,10 @@ class Discovery(nn.Module):
         self, logit: Tensor, chosen: Tensor, rejected: Tensor, schedule: Schedule
     ) -> Tensor:
         """KL of all cells' presence, (B,); rejected ones are pressed towards absence."""
-        prior = torch.full_like(logit, schedule.presence_prior)
-        prior = prior.scatter(
-            1, chosen, torch.where(rejected[..., None], REJECTED_PRIOR, schedule.presence_prior)
-        )
+        common = schedule.presence_prior
+        against = min(REJECTED_PRIOR, REJECTED_SHARE * common)
+        prior = torch.full_like(logit, common)
+        prior = prior.scatter(1, chosen, torch.where(rejected[..., None], against, common))
         return bernoulli_kl(logit, torch.logit(prior)).sum((1, 2))
 
 

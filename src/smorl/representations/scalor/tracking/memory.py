@@ -143,19 +143,42 @@ def as_known(slots: Slots, ids: Tensor, look: Tensor) -> Slots:
     )
 
 
+@dataclass(frozen=True)
+class Looks:
+    """Appearances over time: what objects are known by (B, N, W), not normalised, and for how many
+    frames on end (B, N) each has looked like something else."""
+
+    what: Tensor
+    strange: Tensor
+
+
 def smoothed(
-    objects: Slots, age: Tensor, ids: Tensor, look: Tensor, what_basis: Tensor, share: float
-) -> Tensor:
+    objects: Slots,
+    age: Tensor,
+    ids: Tensor,
+    before: Looks,
+    what_basis: Tensor,
+    share: float,
+    patience: int,
+) -> Looks:
     """Mix each object's look with the one reported under its ID before, of which `share` is kept.
 
-    An object out of sight keeps its look, and so does one that looks like another for once; one
-    without a former look has its own.
+    An object out of sight keeps its look, and so does one that looks like another for at most
+    `patience` frames; after that it is taken for what it looks like. One without a former look has
+    its own.
     """
     same = _same(objects, ids)
-    former = same.float() @ look
-    strange = ((objects.what - former) @ what_basis).norm(dim=-1) > TURNED
-    kept = torch.where((age > 0) | strange, 1.0, share)[..., None] * same.any(2, keepdim=True)
-    return (1 - kept) * objects.what + kept * former
+    known = same.any(2)
+    former = same.float() @ before.what
+    hidden = age > 0
+    strange = known & (((objects.what - former) @ what_basis).norm(dim=-1) > TURNED)
+    count = (same * before.strange[:, None]).sum(2)
+    count = torch.where(hidden, count, torch.where(strange, count + 1, 0))
+    become = strange & ~hidden & (count > patience)
+    kept = torch.where(hidden | strange, 1.0, share) * known
+    kept = torch.where(become, share if patience == 0 else 0.0, kept)[..., None]
+    what = (1 - kept) * objects.what + kept * former
+    return Looks(what, torch.where(become, 0, count))
 
 
 def _same(slots: Slots, ids: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +14,13 @@ from smorl.representations.scalor.model.geometry import paste_each
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import Slots, nearness
 from smorl.representations.scalor.tracking.masks import extent_of, visible_pixels
-from smorl.representations.scalor.tracking.memory import Memory, as_known, remember, smoothed
+from smorl.representations.scalor.tracking.memory import (
+    Looks,
+    Memory,
+    as_known,
+    remember,
+    smoothed,
+)
 from smorl.representations.scalor.tracking.online import Sketch, paint, track, unlike_background
 from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows
 from smorl.representations.scalor.tracking.search import own_masks
@@ -21,6 +28,9 @@ from smorl.types import ObjectLayout, ObjectSet
 
 _LEAST_PIXELS = 8  # an object that covers fewer is not there
 _ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
+
+
+_PLAIN = {"memory": 0, "unique": False, "smooth": 0.0, "patience": 0, "settle": 0.0}
 
 
 @dataclass(frozen=True)
@@ -34,13 +44,26 @@ class TrackerConfig:
     # appearance (Eq. 7) assumes as much. Switch it off where objects are alike.
     unique: bool = True
     smooth: float = 0.8  # share of the former appearance kept each frame, per tracked object
+    # Frames on end in which a tracked object may look like another one and keep its appearance.
+    patience: int = 8
+    # Image coordinates within which a place that is measured anew counts in part only, the less the
+    # nearer it is to the former one: an object at rest does not tremble. 0: it counts in full.
+    settle: float = 0.02
 
     def __post_init__(self) -> None:
-        if self.first_passes < 1 or self.memory < 0 or self.same < 0:
+        if self.first_passes < 1 or min(self.memory, self.same, self.patience, self.settle) < 0:
             raise InvalidInput(
                 f"tracker settings out of range: first_passes={self.first_passes} (at least 1), "
-                f"memory={self.memory} and same={self.same} (at least 0)."
+                f"memory={self.memory}, same={self.same}, patience={self.patience} and "
+                f"settle={self.settle} (at least 0)."
             )
+        if not 0 <= self.smooth < 1:
+            raise InvalidInput(f"tracker.smooth is {self.smooth}; it is a share below 1.")
+
+    @classmethod
+    def plain(cls, **settings: Any) -> TrackerConfig:
+        """The model's own objects, IDs and appearances, as in the paper: nothing added."""
+        return cls(**{**_PLAIN, **settings})
 
 
 @dataclass(frozen=True)
@@ -53,7 +76,7 @@ class Carry:
     age: np.ndarray  # (B, N) int
     ids: np.ndarray  # (B, N) int64, -1 where empty
     new: np.ndarray  # (B, N) bool: found in the last frame
-    look: Tensor  # (B, N, W) appearance over time, as returned but not normalised
+    looks: Looks  # appearance over time, as returned but not normalised
     place: Tensor  # (B, N, 2) positions, as returned
     frame: Sketch | None = None
 
@@ -105,7 +128,7 @@ class ScalorTracker:
             np.zeros(shape, np.int64),
             np.full(shape, -1),
             np.zeros(shape, bool),
-            state.slots.what,
+            Looks(state.slots.what, torch.zeros(shape, dtype=torch.int64)),
             state.slots.where[..., 2:],
         )
 
@@ -140,7 +163,7 @@ class ScalorTracker:
             # An ID counts discoveries, so identities must be restored before anything is lost.
             state, memory = remember(
                 self.model,
-                as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.look),
+                as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.looks.what),
                 state,
                 memory,
                 images,
@@ -196,9 +219,17 @@ class ScalorTracker:
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
         former = torch.where(carry.state.started[:, None], torch.as_tensor(carry.ids), -1)
-        look = smoothed(objects, age, former, carry.look, self.what_basis, self.config.smooth)
+        looks = smoothed(
+            objects,
+            age,
+            former,
+            carry.looks,
+            self.what_basis,
+            self.config.smooth,
+            self.config.patience,
+        )
         masks = self.model.decoder.masks(objects.what)
-        what = (look - self.what_mean) @ self.what_basis
+        what = (looks.what - self.what_mean) @ self.what_basis
         present = objects.alive
         if self.config.unique:
             present = present & ~self._double(what, masks, objects, age)
@@ -208,6 +239,7 @@ class ScalorTracker:
             masks = own_masks(self.model, replace(objects, alive=present), masks, images)
         place, extent = extent_of(masks, objects.where)
         ids = torch.where(present, objects.ids, -1)
+        place = settled(ids, place, former, carry.place, self.config.settle)
         motion = motion_of(ids, place, former, carry.place)
         found = ObjectSet(
             what=(what * shown).numpy(),
@@ -219,7 +251,7 @@ class ScalorTracker:
             motion=motion.numpy(),
         )
         numbers = (age.numpy(), ids.numpy(), new.numpy())
-        return Carry(state, memory, objects, *numbers, look, place, frame), found
+        return Carry(state, memory, objects, *numbers, looks, place, frame), found
 
     def _drop_ghosts(self, state: State) -> State:
         """Drop objects that show next to nothing in the picture: an empty box is no object."""
@@ -254,6 +286,22 @@ def motion_of(ids: Tensor, place: Tensor, former: Tensor, before: Tensor) -> Ten
 
     Zero for an object without an ID now or in the frame before.
     """
+    index, known = _former(ids, former)
+    return torch.where(known, place - before.gather(1, index.expand_as(place)), 0.0)
+
+
+def settled(ids: Tensor, place: Tensor, former: Tensor, before: Tensor, reach: float) -> Tensor:
+    """Places (B, N, 2) without the trembling of measurement: a way d shorter than `reach` from the
+    place `before` of the same ID counts as d * d / reach, a longer one in full."""
+    if not reach:
+        return place
+    index, known = _former(ids, former)
+    old = before.gather(1, index.expand_as(place))
+    share = ((place - old).norm(dim=-1, keepdim=True) / reach).clamp_max(1)
+    return torch.where(known, old + share * (place - old), place)
+
+
+def _former(ids: Tensor, former: Tensor) -> tuple[Tensor, Tensor]:
+    """Return where each of `ids` (B, N) stood among the `former` ones, and whether (B, N, 1)."""
     same = (ids[..., None] == former[:, None]) & (ids >= 0)[..., None]
-    index = same.int().argmax(-1, keepdim=True).expand_as(place)
-    return torch.where(same.any(-1, keepdim=True), place - before.gather(1, index), 0.0)
+    return same.int().argmax(-1, keepdim=True), same.any(-1, keepdim=True)

@@ -14,8 +14,10 @@ from smorl.goals.appearance import (
     appearance_basis,
     choose_threshold,
     match_rates,
+    resting_tracks,
     self_supervised_pairs,
 )
+from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
 from smorl.representations.scalor.training.prior import fit_prior
 from smorl.representations.scalor.training.settings import PerceptionConfig
@@ -45,12 +47,11 @@ def fit_weights(
 ) -> PerceptionWeights:
     """Return all a trained perception consists of, for the model as it will be stored."""
     model = rounded(state.model)
-    # Whatever depends on how appearances compare must wait until that is known.
-    plain = TrackerConfig(memory=0, unique=False, smooth=0.0)
-    encodings = encode(ScalorTracker(model, config=plain), data)
-    mean, basis = appearance_basis(encodings.what, encodings.ids)
+    encodings = encode(raw_tracker(model), data)
+    things = resting_tracks(encodings.position, encodings.ids)
+    mean, basis = appearance_basis(encodings.what, encodings.ids, things)
     normalised = (encodings.what - mean) @ basis
-    threshold, match = fit_threshold(normalised, encodings.ids)
+    threshold, match = fit_threshold(normalised, encodings.ids, things)
     prior = fit_prior(normalised, encodings.position, encodings.ids, config.seed)
     return PerceptionWeights(
         config=config.scalor,
@@ -70,6 +71,12 @@ def fit_weights(
     )
 
 
+def raw_tracker(model: Scalor) -> ScalorTracker:
+    """Return the tracker of a fit, which adds nothing to the model: whatever depends on how
+    appearances compare must wait until that is known, or tracks would look far too steady."""
+    return ScalorTracker(model, config=TrackerConfig.plain())
+
+
 def encode(tracker: ScalorTracker, data: Sequences) -> Encodings:
     """Track a few thousand frames spread over the data."""
     images, actions = spread_sequences(data, ENCODED_EPISODES, ENCODED_FRAMES)
@@ -83,9 +90,11 @@ def encode(tracker: ScalorTracker, data: Sequences) -> Encodings:
     return Encodings(what, position, ids)
 
 
-def fit_threshold(what: np.ndarray, ids: np.ndarray) -> tuple[float, dict[str, float]]:
+def fit_threshold(
+    what: np.ndarray, ids: np.ndarray, things: np.ndarray
+) -> tuple[float, dict[str, float]]:
     """Choose the matching threshold; report match and false-match rates on the same pairs."""
-    same, different = self_supervised_pairs(what, ids)
+    same, different = self_supervised_pairs(what, ids, things)
     if not len(same) or not len(different):
         return 0.5, {"pairs": 0}
     threshold = choose_threshold(same, different)

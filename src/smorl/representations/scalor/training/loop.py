@@ -25,9 +25,8 @@ from smorl.representations.scalor.tracking.diagnostics import (
     diagnose,
     measure,
 )
-from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
 from smorl.representations.scalor.training.data import Source, open_sequences, remove_sequences
-from smorl.representations.scalor.training.fit import fit_weights, spread_sequences
+from smorl.representations.scalor.training.fit import fit_weights, raw_tracker, spread_sequences
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.scalor.training.state import PerceptionState, Window
 from smorl.representations.scalor.training.step import train_step
@@ -146,7 +145,7 @@ class PerceptionTrainer:
         images, actions = spread_sequences(self.data, CHECK_EPISODES, CHECK_FRAMES)
         what_kl = state.recent["kl/what"] / max(state.recent["objects"], 1e-3)
         # A copy, because a tracker freezes its model.
-        tracker = ScalorTracker(rounded(state.model), config=TrackerConfig(memory=0, unique=False))
+        tracker = raw_tracker(rounded(state.model))
         statistics = measure(tracker, images, actions, self.background, what_kl)
         findings = diagnose(statistics, share)
         row = {"attempt": state.attempt, "iteration": state.iteration, **statistics.row()}
