@@ -80,8 +80,10 @@ def collect(
         envs.close()
 
 
-def make_visual_envs(env_id: str, num_envs: int, threads: int) -> gym.vector.VectorEnv:
-    """Return a vector env with pictures, without step limit and without goal pictures."""
+def make_visual_envs(
+    env_id: str, num_envs: int, threads: int, goal_images: bool = False
+) -> gym.vector.VectorEnv:
+    """Return a vector env with pictures, without step limit and, if not asked, goal pictures."""
     import smorl  # noqa: F401  registers the environments
 
     if env_id not in gym.registry:
@@ -96,7 +98,7 @@ def make_visual_envs(env_id: str, num_envs: int, threads: int) -> gym.vector.Vec
         num_envs=num_envs,
         vectorization_mode="vector_entry_point",
         threads=threads,
-        goal_images=False,
+        goal_images=goal_images,
         max_episode_steps=None,
     )
 
