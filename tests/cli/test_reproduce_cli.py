@@ -67,11 +67,11 @@ def test_run_skip_refuse_and_draw(small, capsys, tmp_path):
     # A run with other settings in the same place is left alone.
     (tmp_path / "away").rename(run)
     config = json.loads((run / "config.json").read_text())
-    config["sac"]["lr"] = 0.5
+    config["learner"]["lr"] = 0.5
     (run / "config.json").write_text(json.dumps(config))
     assert main(command) == 2
     error = capsys.readouterr().err
-    assert "sac.lr: run has 0.5, asked 0.002" in error
+    assert "learner.lr: run has 0.5, asked 0.002" in error
     assert "another --out" in error
     assert (run / "metrics.jsonl").stat().st_mtime_ns == before
 

@@ -67,9 +67,9 @@ def test_a_finished_run_is_not_run_again(finished, capsys):
 
 
 def test_other_settings_for_the_same_run_are_refused(finished, capsys):
-    assert train(finished, "--sac.lr", "0.5") == 2
+    assert train(finished, "--learner.lr", "0.5") == 2
     error = capsys.readouterr().err
-    assert "sac.lr: run has 0.002, asked 0.5" in error
+    assert "learner.lr: run has 0.002, asked 0.5" in error
 
 
 def test_evaluate_prints_json(finished, capsys):
@@ -101,10 +101,10 @@ def test_evaluate_films(finished, tmp_path):
     ("args", "message"),
     [
         (["train", "gt-rearange-2"], "Did you mean 'gt-rearrange-2'"),
-        (["train", "debug", "--sac.lrr", "1"], "Did you mean 'sac.lr'"),
-        (["train", "debug", "--sac.lr", "fast"], "sac.lr"),
-        (["train", "debug", "--sac.lr"], "needs a value"),
-        (["train", "debug", "--sac.lr", "-1"], "sac.lr = -1.0"),
+        (["train", "debug", "--learner.lrr", "1"], "Did you mean 'learner.lr'"),
+        (["train", "debug", "--learner.lr", "fast"], "learner.lr"),
+        (["train", "debug", "--learner.lr"], "needs a value"),
+        (["train", "debug", "--learner.lr", "-1"], "learner.lr = -1.0"),
         (["train", "debug", "--env", "smorl/Rearange2-v0"], "Did you mean 'smorl/Rearrange2-v0'"),
         (["train", "debug", "--env", "smorl/VisualRearrange2-v0"], "state observations"),
         (["train", "debug", "--collect.replay_steps", "3"], "raise the capacity"),
@@ -126,7 +126,7 @@ def test_help_answers_at_once_and_teaches(capsys):
     assert main(["--help"]) == 0
     assert "smorl train visual-rearrange-1" in capsys.readouterr().out
     assert main(["train", "debug", "--help"]) == 0
-    assert "--sac.lr 0.002" in capsys.readouterr().out
+    assert "--learner.lr 0.002" in capsys.readouterr().out
     start = time.monotonic()
     subprocess.run([sys.executable, "-m", "smorl", "--help"], check=True, capture_output=True)
     assert time.monotonic() - start < 5  # well under a second alone; CI machines are noisy

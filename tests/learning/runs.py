@@ -44,7 +44,7 @@ def smorl_config(seed: int = 0, steps: int = BUDGET) -> RunConfig:
             relative=True,
             matched=True,
         ),
-        sac=SacConfig(
+        learner=SacConfig(
             batch_size=256,
             lr=2e-3,
             discount=0.85,  # a sub-goal takes about five steps

@@ -29,7 +29,7 @@ def small_config(seed=0, prior="uniform"):
         ),
         goals=replace(base.goals, prior=prior),
         networks=replace(base.networks, torso=torso, policy_hidden=(16,), critic_hidden=(16,)),
-        sac=replace(base.sac, batch_size=32),
+        learner=replace(base.learner, batch_size=32),
         evaluation=replace(
             base.evaluation,
             every=2 * steps,

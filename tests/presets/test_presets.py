@@ -49,7 +49,7 @@ def test_every_preset_makes_one_update(name):
     config = get_preset(name).build()
     config = replace(
         config,
-        sac=replace(config.sac, batch_size=16),
+        learner=replace(config.learner, batch_size=16),
         collect=replace(config.collect, replay_steps=5 * config.collect.horizon),
     )
     items = int(config.env[-4]) + 1
@@ -62,19 +62,19 @@ def test_every_preset_makes_one_update(name):
     batch = sample_batch(
         state.replay.episodes, state.replay.size, 16, state.space, config.relabel, rng
     ).map(torch.from_numpy)
-    before = [p.clone() for p in state.sac.policy.parameters()]
-    info = state.sac.update(batch, torch.randn(2, 16, ACTIONS))
+    before = [p.clone() for p in state.learner.policy.parameters()]
+    info = state.learner.update(batch, torch.randn(2, 16, ACTIONS))
     assert all(torch.isfinite(value) for value in info.values())
-    after = state.sac.policy.parameters()
+    after = state.learner.policy.parameters()
     assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("paper-")])
 def test_paper_presets_leave_our_options_off(name):
     config = get_preset(name).build()
-    assert config.sac.batch_size == 2048
-    assert config.sac.policy_every == 1
-    assert config.sac.reward_scale == 1.0
+    assert config.learner.batch_size == 2048
+    assert config.learner.policy_every == 1
+    assert config.learner.reward_scale == 1.0
     assert config.relabel.any_object == 0.0
     assert config.evaluation.subgoals.order == "cycle"
     assert not config.evaluation.subgoals.switch_when_solved
@@ -130,7 +130,11 @@ def test_latent_methods_have_the_budget_of_smorl(task, n):
 def test_the_visual_table_of_the_paper(name, lr, discount, no_match, embedding, queries, steps):
     config = get_preset(f"paper-visual-{name}").build()
     assert config.perception == f"paper-scalor-{name[-1]}"
-    assert (config.sac.lr, config.sac.discount, config.sac.target_rate) == (lr, discount, 0.05)
+    assert (config.learner.lr, config.learner.discount, config.learner.target_rate) == (
+        lr,
+        discount,
+        0.05,
+    )
     assert config.goals.no_match_reward == no_match
     assert (config.networks.torso.embedding, config.networks.torso.queries) == (embedding, queries)
     assert config.evaluation.subgoals.steps == steps
@@ -144,7 +148,7 @@ def test_the_visual_table_of_the_paper(name, lr, discount, no_match, embedding, 
 def test_the_release_of_the_latent_methods(task):
     for n, latent, batches, lr in ((1, 4, 20_000, 7e-4), (2, 16, 40_000, 1e-3)):
         rig = get_preset(f"paper-rig-{task}-{n}").build()
-        assert (rig.latent.model.latent, rig.latent.training.initial, rig.sac.lr) == (
+        assert (rig.latent.model.latent, rig.latent.training.initial, rig.learner.lr) == (
             latent,
             batches,
             lr,
@@ -155,7 +159,7 @@ def test_the_release_of_the_latent_methods(task):
             (),
         )
         skewfit = get_preset(f"paper-skewfit-{task}-{n}").build()
-        assert (skewfit.latent.model.latent, skewfit.sac.lr) == (latent, 1e-3)
+        assert (skewfit.latent.model.latent, skewfit.learner.lr) == (latent, 1e-3)
         assert skewfit.latent.goals == "replay"
         assert skewfit.latent.skew.power == -0.5
         for config, steps, updates in ((rig, 940_000, 1.5), (skewfit, 610_500, 2.0)):
@@ -170,7 +174,7 @@ def test_the_release_of_the_latent_methods(task):
                 get_preset(f"paper-gt-{task}-{n}").build().evaluation.subgoals.steps
             )
             state = TrainState.create(config, EncoderInputs(n + 1))
-            assert state.sac.policy.log_std_offset == pytest.approx(0)
+            assert state.learner.policy.log_std_offset == pytest.approx(0)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("paper-")])

@@ -44,8 +44,8 @@ def test_more_work_takes_longer():
 
     more = replace(config.collect, total_steps=2 * config.collect.total_steps)
     assert seconds(replace(config, collect=more)) > 1.8 * seconds(config)
-    larger = replace(config.sac, batch_size=4 * config.sac.batch_size)
-    assert seconds(replace(config, sac=larger)) > 1.5 * seconds(config)
+    larger = replace(config.learner, batch_size=4 * config.learner.batch_size)
+    assert seconds(replace(config, learner=larger)) > 1.5 * seconds(config)
 
 
 def test_it_is_said_in_words():

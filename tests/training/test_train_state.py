@@ -44,5 +44,5 @@ def test_positions_of_no_spread_do_not_make_inputs_infinite():
     config = get_preset("debug").build()
     config = replace(config, goals=replace(config.goals, low=(0.1, 0.4), high=(0.1 + 1e-4, 0.5)))
     state = TrainState.create(config, EncoderInputs(items=3))
-    assert np.isfinite(state.sac.inputs.scale.numpy()).all()
-    assert state.sac.inputs.scale.max() <= 50
+    assert np.isfinite(state.learner.inputs.scale.numpy()).all()
+    assert state.learner.inputs.scale.max() <= 50

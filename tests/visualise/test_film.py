@@ -42,20 +42,20 @@ def test_frame_holds_the_scene_under_its_caption(world):
 
 
 def test_goal_rings_lie_on_the_bare_table_around_the_goal(world):
-    camera = CAMERAS["overview"]
+    view = CAMERAS["overview"]
     camera = SceneCamera(world, size=300)
     plain = camera.scene(goal_state=True)
     goal = np.array([[0.15, 0.75]])  # beyond where pucks and arm are
-    marked = mark_goals(plain, camera, goal, GREEN)
+    marked = mark_goals(plain, view, goal, GREEN)
     rows, columns = np.nonzero((marked != plain).any(axis=-1))
     assert len(rows) > 20
     centre = (2 * np.array([columns.mean(), rows.mean()]) + 1) / 300 - 1
-    np.testing.assert_allclose(centre, project((*goal[0], 0.0), camera), atol=0.02)
+    np.testing.assert_allclose(centre, project((*goal[0], 0.0), view), atol=0.02)
     greenish = marked[rows, columns].astype(int)
     assert (greenish[:, 1] >= greenish[:, 0]).all()
     # Off the table there is nothing to draw on.
     for nowhere in [(0.55, 0.6), (-0.9, 0.2), (3.0, 3.0)]:
-        unmarked = mark_goals(plain, camera, np.array([nowhere]), GREEN)
+        unmarked = mark_goals(plain, view, np.array([nowhere]), GREEN)
         np.testing.assert_array_equal(unmarked, plain)
 
 

@@ -162,7 +162,7 @@ def measure_loop(rounds: int, preset: str = "gt-rearrange-2") -> dict:
     return {
         "preset": preset,
         "threads": config.threads,
-        "batch": config.sac.batch_size,
+        "batch": config.learner.batch_size,
         "updates_per_step": config.collect.updates_per_step,
         "env_steps_per_second": env_steps / wall,
         "split": {name: seconds / wall for name, seconds in spent.items()},

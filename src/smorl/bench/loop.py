@@ -91,7 +91,7 @@ def measure_ours(threads: int, rounds: int) -> dict:
         steps, updates = counters.env_steps - steps, counters.updates - updates
         trainer.envs.close()
         trainer.logger.close()
-    settings = {"preset": PRESET, "rows": collect.num_envs, "batch": config.sac.batch_size}
+    settings = {"preset": PRESET, "rows": collect.num_envs, "batch": config.learner.batch_size}
     return {"threads": threads, **settings, **summary(watch, steps, updates)}
 
 
@@ -115,7 +115,7 @@ def measure_reference(threads: int, rounds: int) -> dict:
         stack.enter_context(watch.part(REST))
         steps = sum(loop.round() for _ in range(rounds))
     loop.envs.close()
-    settings = {"preset": "released recipe", "rows": 1, "batch": config.sac.batch_size}
+    settings = {"preset": "released recipe", "rows": 1, "batch": config.learner.batch_size}
     return {"threads": threads, **settings, **summary(watch, steps, steps)}
 
 

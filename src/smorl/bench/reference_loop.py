@@ -44,7 +44,7 @@ class ReferenceLoop:
         self.tracker = ScalorTracker(begin(get_perception_preset(perception).build()).model)
         layout = self.tracker.layout
         self.replay, self.space = filled_replay(layout, _EPISODES, seed=0)
-        self.sac = ReferenceSac(config.sac, config.networks, layout, ACTIONS)
+        self.sac = ReferenceSac(config.learner, config.networks, layout, ACTIONS)
         self.rng = np.random.default_rng(0)
 
     def round(self) -> int:
@@ -67,7 +67,7 @@ class ReferenceLoop:
 
     def draw(self) -> tuple[Batch, torch.Tensor]:
         """Draw and relabel a batch; with it the noise of an update."""
-        size = self.config.sac.batch_size
+        size = self.config.learner.batch_size
         replay, config = self.replay, RelabelConfig()
         batch = sample_batch(replay.episodes, replay.size, size, self.space, config, self.rng)
         noise = self.rng.standard_normal((2, size, ACTIONS), np.float32)

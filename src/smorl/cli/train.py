@@ -14,7 +14,7 @@ from smorl.methods import get_method
 from smorl.presets import get_preset
 from smorl.training.settings import RunConfig
 
-_EXAMPLE = "--sac.lr 1e-3"
+_EXAMPLE = "--learner.lr 1e-3"
 
 
 def main(argv: list[str]) -> int:
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="smorl train",
         description="Train an agent. The run folder holds config, metrics (JSONL), evaluations "
         "(CSV) and checkpoints; running the same command again resumes it exactly. Ctrl-C saves.",
-        epilog="Any field of the preset can be changed: --sac.lr 1e-3 --collect.total_steps 20000. "
+        epilog="Any field of the preset can be changed: --learner.lr 1e-3 --collect.horizon 25. "
         "`smorl train PRESET --help` lists the fields. Visual presets train a perception first; "
         "--perception shipped takes the one that comes with the package, --perception RUN that of "
         "another run.",

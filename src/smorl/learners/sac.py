@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from smorl.types import Batch, ObjectLayout
 class SacConfig:
     """The learner. Defaults follow the paper's table where it says anything."""
 
+    kind: Literal["sac"] = "sac"
     batch_size: int = 2048
     lr: float = 1e-3
     discount: float = 0.95

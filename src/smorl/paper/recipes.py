@@ -80,7 +80,7 @@ _DEBUG_SAC = {
     "collect.total_steps": "250",
     "collect.initial_steps": "125",
     "collect.num_envs": "5",
-    "sac.batch_size": "32",
+    "learner.batch_size": "32",
     "evaluation.every": "125",
     "evaluation.episodes": "2",
     "evaluation.final_episodes": "4",

@@ -44,8 +44,8 @@ def smorl(task: str, n: int) -> RunConfig:
             base.relabel, rollout=0.3, future=0.3, imagined=0.4, any_object=0.9, moved=0.01
         ),
         networks=replace(base.networks, normalise_positions=True, relative=True, matched=True),
-        sac=replace(
-            base.sac, batch_size=512, lr=2e-3, lr_end=0.1, reward_scale=5.0, policy_every=2
+        learner=replace(
+            base.learner, batch_size=512, lr=2e-3, lr_end=0.1, reward_scale=5.0, policy_every=2
         ),
         evaluation=replace(
             base.evaluation,
@@ -87,7 +87,7 @@ def visual(task: str, n: int) -> RunConfig:
         ),
         relabel=replace(base.relabel, moved=0.04),
         networks=replace(base.networks, body=True, motion=(task, n) in SEES_MOTION),
-        sac=replace(base.sac, reward_scale=1.5, batch_size=256, pessimism=0.0, lr_end=0.05),
+        learner=replace(base.learner, reward_scale=1.5, batch_size=256, pessimism=0.0, lr_end=0.05),
         evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )
 
@@ -104,7 +104,7 @@ def sac_her(task: str, n: int) -> RunConfig:
         base,
         collect=replace(budget.collect, horizon=50, num_envs=25, goals_per_reset=1),
         networks=networks,
-        sac=budget.sac,
+        learner=budget.learner,
         evaluation=replace(base.evaluation, every=budget.evaluation.every),
     )
 
@@ -134,7 +134,7 @@ def debug() -> RunConfig:
             policy_hidden=(16,),
             critic_hidden=(16, 16),
         ),
-        sac=replace(base.sac, batch_size=32),
+        learner=replace(base.learner, batch_size=32),
         evaluation=replace(
             base.evaluation,
             every=80,

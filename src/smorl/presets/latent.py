@@ -40,10 +40,10 @@ RIG_PROVENANCE = {
     "collect.replay_steps": "release, 250,000",
     "collect.updates_per_step": "release, 750 updates per 500 steps",
     "relabel": "release, rollout/future/imagined 0.2/0.3/0.5",
-    "sac.batch_size": "release, 2048",
-    "sac.lr": "release, 7e-4 for one puck, 1e-3 for two",
-    "sac.discount": "release, 0.95",
-    "sac.target_rate": "release, 0.01",
+    "learner.batch_size": "release, 2048",
+    "learner.lr": "release, 7e-4 for one puck, 1e-3 for two",
+    "learner.discount": "release, 0.95",
+    "learner.target_rate": "release, 0.01",
     "networks.policy_hidden": "release, 400 and 300",
     "networks.critic_hidden": "release, 400 and 300",
     "networks.initial_std": "release, no offset of the log deviation: 1 before the squashing",
@@ -58,7 +58,7 @@ SKEWFIT_PROVENANCE = {
     "collect.total_steps": "release, 1201 epochs x 500 steps after the initial 10,000",
     "collect.replay_steps": "release, 100,000",
     "collect.updates_per_step": "release, 1000 updates per 500 steps",
-    "sac.lr": "release, 1e-3",
+    "learner.lr": "release, 1e-3",
     "latent.training.phases": "release, 2000, then 200 batches per epoch, then every other epoch",
     "latent.training.initial": "release, none: the first epoch trains first",
     "latent.skew.power": "release, -0.5 from epoch 11 on",
@@ -92,7 +92,7 @@ def rig_paper(task: str, n: int) -> RunConfig:
             critic_hidden=(400, 300),
             initial_std=math.tanh(1.0),
         ),
-        sac=SacConfig(lr=7e-4 if n == 1 else 1e-3, target_rate=0.01),
+        learner=SacConfig(lr=7e-4 if n == 1 else 1e-3, target_rate=0.01),
         evaluation=EvaluationConfig(
             solved_threshold=_NEVER_SOLVED,
             subgoals=SubgoalConfig(length, attempts=1, stop_when_solved=False),
@@ -112,7 +112,7 @@ def skewfit_paper(task: str, n: int) -> RunConfig:
         collect=replace(
             base.collect, total_steps=610_500, replay_steps=100_000, updates_per_step=2.0
         ),
-        sac=replace(base.sac, lr=1e-3),
+        learner=replace(base.learner, lr=1e-3),
     )
 
 
@@ -136,7 +136,7 @@ def rig(task: str, n: int) -> RunConfig:
             initial_std=budget.networks.initial_std,
         ),
         # Latents differ by about 1, not by tenths as places do: their distances need no scaling.
-        sac=replace(budget.sac, reward_scale=1.0),
+        learner=replace(budget.learner, reward_scale=1.0),
         evaluation=replace(base.evaluation, every=budget.evaluation.every),
     )
 
@@ -168,7 +168,7 @@ def debug_rig() -> RunConfig:
             updates_per_step=0.25,
         ),
         networks=replace(base.networks, policy_hidden=(16,), critic_hidden=(16, 16)),
-        sac=replace(base.sac, batch_size=32),
+        learner=replace(base.learner, batch_size=32),
         evaluation=replace(
             tiny.evaluation,
             subgoals=SubgoalConfig(length=9, attempts=1, stop_when_solved=False),

@@ -23,10 +23,10 @@ SMORL_PROVENANCE = {
     "collect.replay_steps": "release, ground-truth settings",
     "collect.updates_per_step": "paper, 1 training batch per time step",
     "relabel": "paper, rollout/future/imagined 0.1/0.4/0.5",
-    "sac.batch_size": "paper, 2048",
-    "sac.lr": "release, ground-truth settings 1e-3",
-    "sac.discount": "release, ground-truth settings 0.95",
-    "sac.target_rate": "paper, 0.05",
+    "learner.batch_size": "paper, 2048",
+    "learner.lr": "release, ground-truth settings 1e-3",
+    "learner.discount": "release, ground-truth settings 0.95",
+    "learner.target_rate": "paper, 0.05",
     "networks.torso": "release, 3 conditional heads of 8 (2 pucks) or 16, no unconditional",
     "networks.policy_hidden": "release, ground-truth settings",
     "networks.critic_hidden": "release, ground-truth settings",
@@ -38,8 +38,8 @@ SAC_PROVENANCE = {
     "collect.total_steps": "release, 31 epochs x 30,000 steps after the initial 5,000",
     "collect.horizon": "release, training path 50",
     "relabel": "release, 0.1/0.4/0.5",
-    "sac.target_rate": "release, 0.01",
-    "sac.lr": "release, 1e-3 for one rearranged puck, 5e-4 otherwise",
+    "learner.target_rate": "release, 0.01",
+    "learner.lr": "release, 1e-3 for one rearranged puck, 5e-4 otherwise",
     "networks.policy_hidden": "release, 128x3 to 256x4 with the number of pucks",
     "networks.critic_hidden": "release, 256x3 to 512x4 with the number of pucks",
     "networks.normalise_positions": "release normalises by running statistics; ours is fixed",
@@ -75,10 +75,10 @@ VISUAL_PROVENANCE = {
     "goals.no_match_reward": "paper, 0.75 (one puck), 1.0 (push 2), 1.5 (rearrange 2)",
     "goals.prior": "paper, fitted p(where given what)",
     "relabel": "paper, rollout/future/imagined 0.1/0.4/0.5",
-    "sac.batch_size": "paper, 2048",
-    "sac.lr": "paper, by environment",
-    "sac.discount": "paper, by environment",
-    "sac.target_rate": "paper, 0.05",
+    "learner.batch_size": "paper, 2048",
+    "learner.lr": "paper, by environment",
+    "learner.discount": "paper, by environment",
+    "learner.target_rate": "paper, 0.05",
     "networks.torso": "paper, embedding 48 and 3/0 heads (one puck), 32 and 1/1 with 3 queries",
     "networks.policy_hidden": "paper, by environment",
     "networks.critic_hidden": "paper, by environment",
@@ -115,7 +115,7 @@ def smorl(task: str, n: int) -> RunConfig:
         ),
         goals=goals(task),
         networks=NetworkConfig(torso=TorsoConfig(embedding=24 if n <= 2 else 48, heads=3)),
-        sac=SacConfig(),
+        learner=SacConfig(),
         evaluation=EvaluationConfig(subgoals=SubgoalConfig(length, attempts(n))),
     )
 
@@ -137,7 +137,7 @@ def visual(task: str, n: int) -> RunConfig:
             match_threshold=None, no_match_reward=table.no_match_reward, prior="fitted"
         ),
         networks=NetworkConfig(torso=torso, policy_hidden=table.policy, critic_hidden=table.critic),
-        sac=SacConfig(lr=table.lr, discount=table.discount),
+        learner=SacConfig(lr=table.lr, discount=table.discount),
         evaluation=EvaluationConfig(
             solved_threshold=0.2, subgoals=SubgoalConfig(length, attempts(n))
         ),
@@ -169,7 +169,7 @@ def sac_her(task: str, n: int) -> RunConfig:
             hidden_bias=0.0,
             normalise_positions=True,
         ),
-        sac=SacConfig(lr=1e-3 if (task, n) == ("rearrange", 1) else 5e-4, target_rate=0.01),
+        learner=SacConfig(lr=1e-3 if (task, n) == ("rearrange", 1) else 5e-4, target_rate=0.01),
         evaluation=EvaluationConfig(
             subgoals=SubgoalConfig(length, attempts=1, stop_when_solved=False)
         ),

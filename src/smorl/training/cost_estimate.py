@@ -48,7 +48,7 @@ def _agent_seconds(config: RunConfig, pixels: bool) -> float:
     collect, evaluation = config.collect, config.evaluation
     step = _VISUAL_STEP if pixels else _STATE_STEP
     learning = max(0, collect.total_steps - collect.initial_steps)
-    update = _UPDATE + _UPDATE_ROW * config.sac.batch_size
+    update = _UPDATE + _UPDATE_ROW * config.learner.batch_size
     between = max(0, (collect.total_steps - 1) // evaluation.every)
     judged = between * evaluation.episodes + evaluation.final_episodes
     return (

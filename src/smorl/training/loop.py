@@ -164,9 +164,9 @@ class Trainer:
             self.reporter.update(counters.env_steps, counters.updates, self.distance)
 
     def _learn(self, updates: int) -> dict[str, float]:
-        state, rng, size = self.state, self.state.streams["learn"], self.config.sac.batch_size
+        state, rng, size = self.state, self.state.streams["learn"], self.config.learner.batch_size
         replay, relabel = state.replay, self.config.relabel
-        state.sac.set_progress(state.counters.env_steps / self.config.collect.total_steps)
+        state.learner.set_progress(state.counters.env_steps / self.config.collect.total_steps)
         history: dict[str, list[torch.Tensor]] = {}
         for _ in range(updates):
             with self._timed("relabel"):
@@ -174,7 +174,7 @@ class Trainer:
                 batch = batch.map(torch.from_numpy)
                 noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
             with self._timed("update"):
-                info = state.sac.update(batch, noise)
+                info = state.learner.update(batch, noise)
             info["reward/mean"] = batch.reward.mean()
             for name, value in info.items():
                 history.setdefault(name, []).append(value)
@@ -194,7 +194,7 @@ class Trainer:
         path = save_checkpoint(self.run.path / "diverged", step, *self._snapshot(), keep=1)
         raise Diverged(
             f"training diverged at step {step} ({wrong}); the state is in {path}. Try a smaller "
-            f"--sac.lr or a larger --sac.batch_size in a new run folder."
+            f"--learner.lr or a larger --learner.batch_size in a new run folder."
         )
 
     def evaluate(self, episodes: int) -> Evaluation:

@@ -74,7 +74,7 @@ class RunConfig:
     goals: GoalConfig = field(default_factory=GoalConfig)
     relabel: RelabelConfig = field(default_factory=RelabelConfig)
     networks: NetworkConfig = field(default_factory=NetworkConfig)
-    sac: SacConfig = field(default_factory=SacConfig)
+    learner: SacConfig = field(default_factory=SacConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:
@@ -87,10 +87,10 @@ class RunConfig:
             "collect.updates_per_step": self.collect.updates_per_step >= 0,
             # A VAE is trained on the random data before anything else.
             "collect.initial_steps": self.collect.initial_steps >= (self.latent is not None),
-            "sac.batch_size": self.sac.batch_size >= 1,
-            "sac.lr": self.sac.lr > 0,
-            "sac.discount": 0 <= self.sac.discount < 1,
-            "sac.pessimism": 0 <= self.sac.pessimism <= 1,
+            "learner.batch_size": self.learner.batch_size >= 1,
+            "learner.lr": self.learner.lr > 0,
+            "learner.discount": 0 <= self.learner.discount < 1,
+            "learner.pessimism": 0 <= self.learner.pessimism <= 1,
             "evaluation.every": self.evaluation.every >= 1,
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }

@@ -56,7 +56,7 @@ class TrainState:
     """Everything that changes during a run and decides how it goes on."""
 
     encoder: Encoder
-    sac: Sac
+    learner: Sac
     replay: Replay
     space: GoalSpace
     streams: dict[str, np.random.Generator]
@@ -80,7 +80,7 @@ class TrainState:
         # A perception that sees everything in one place must not make inputs infinite.
         centre, spread = (low + high) / 2, np.maximum((high - low) / 2, SMALLEST_SPREAD)
         sac = Sac(
-            config.sac,
+            config.learner,
             config.networks,
             encoder.layout,
             ACTIONS,
@@ -106,7 +106,7 @@ class TrainState:
         """Return who acts."""
         if not get_method(config.method).learns:
             return PassiveAgent(ACTIONS)
-        return SacAgent(self.sac, config.evaluation.consult_critic)
+        return SacAgent(self.learner, config.evaluation.consult_critic)
 
     def begin(self, config: RunConfig) -> None:
         """The random data is complete: fit to it what the method needs before it learns."""
@@ -149,13 +149,13 @@ class TrainState:
             centres, _ = cluster_appearances(what, clusters, seed)
         rest = StillnessModel.fit(centres, objects, still, self.space.threshold)
         self.space = replace(self.space, rest=rest)
-        self.sac.inputs.know_rest(rest.centres, rest.rest)
+        self.learner.inputs.know_rest(rest.centres, rest.rest)
 
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
         """Return tensors, arrays and JSON for `save_checkpoint`."""
-        tensors = {f"{name}/{key}": value for name, key, value in _parameters(self.sac)}
+        tensors = {f"{name}/{key}": value for name, key, value in _parameters(self.learner)}
         optimizers = {}
-        for name, optimizer in self.sac.optimizers.items():
+        for name, optimizer in self.learner.optimizers.items():
             found, optimizers[name] = optimizer_tensors(f"optimizer/{name}", optimizer)
             tensors |= found
         arrays, pointers = self.replay.state()
@@ -168,7 +168,7 @@ class TrainState:
             "replay": pointers,
             "optimizers": optimizers,
             "streams": {name: generator_state(rng) for name, rng in self.streams.items()},
-            "sac_updates": self.sac.updates,
+            "learner_updates": self.learner.updates,
         }
         if self.online_vae is not None:
             more = self.online_vae.save()
@@ -179,18 +179,18 @@ class TrainState:
         """Restore `save` from a verified checkpoint."""
         tensors, arrays, state = checkpoint.tensors, checkpoint.arrays, checkpoint.state
         self.load_agent(checkpoint)
-        for name, optimizer in self.sac.optimizers.items():
+        for name, optimizer in self.learner.optimizers.items():
             load_optimizer(f"optimizer/{name}", optimizer, tensors, state["optimizers"][name])
         self.replay.load(under("replay/", arrays), state["replay"])
         self.streams = {name: restore_generator(s) for name, s in state["streams"].items()}
         self.counters = Counters(**state["counters"])
-        self.sac.updates = state["sac_updates"]
+        self.learner.updates = state["learner_updates"]
         if self.online_vae is not None:
             self.online_vae.load(checkpoint)
 
     def load_agent(self, checkpoint: Checkpoint) -> None:
         """Restore only what acting and judging need: networks, VAE and prior."""
-        parameters = {f"{name}/{key}": value for name, key, value in _parameters(self.sac)}
+        parameters = {f"{name}/{key}": value for name, key, value in _parameters(self.learner)}
         if self.online_vae is not None:
             parameters |= model_tensors(self.online_vae.encoder)
         with torch.no_grad():
@@ -201,7 +201,7 @@ class TrainState:
             self.space, prior=from_arrays(prior), rest=StillnessModel(**rest) if rest else None
         )
         if self.space.rest is not None:
-            self.sac.inputs.know_rest(self.space.rest.centres, self.space.rest.rest)
+            self.learner.inputs.know_rest(self.space.rest.centres, self.space.rest.rest)
 
 
 def count_items(envs: gym.vector.VectorEnv, pixels: bool = False) -> int:
