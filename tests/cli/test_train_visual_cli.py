@@ -13,8 +13,6 @@ import pytest
 import torch
 
 from smorl.cli import main
-from smorl.cli.films import evaluation_parts
-from smorl.methods import make_envs
 from smorl.presets.perception import debug
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.weights import PerceptionWeights, load_weights, save_weights
@@ -139,9 +137,7 @@ def test_evaluate_with_another_number_of_pucks(seeing, capsys):
 def test_attempts_follow_the_pucks_not_the_slots(seeing, env, attempts):
     name = None if env is None else f"smorl/Visual{env}-v0"
     run = load_run(seeing, name)
-    envs = make_envs(run.env, 1, 1)
-    assert evaluation_parts(run, envs)["config"].attempts == attempts
-    envs.close()
+    assert run.actor().config.attempts == attempts
 
 
 def test_evaluate_films_what_the_agent_sees(seeing, whole, tmp_path):

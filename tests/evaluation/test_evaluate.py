@@ -9,6 +9,7 @@ import pytest
 from smorl.evaluation.evaluate import evaluate
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.planning.actor import Actor
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.representations.ground_truth import GroundTruthObjects
 
@@ -66,10 +67,14 @@ class Right:
         return -np.linalg.norm(objects.position[:, 1] - goal.position, axis=-1)
 
 
+def actor(config, encoder=None):
+    """Whoever sees the truth and pushes right."""
+    encoder = GroundTruthObjects(2) if encoder is None else encoder
+    return Actor(encoder, Right(), SPACE, config, actions=2)
+
+
 def test_the_metric_is_the_distance_on_the_last_step():
-    result = evaluate(
-        Carry(3), GroundTruthObjects(2), Right(), SPACE, SubgoalConfig(12, 3), episodes=5, seed=0
-    )
+    result = evaluate(Carry(3), actor(SubgoalConfig(12, 3)), episodes=5, seed=0)
     np.testing.assert_allclose(result.passive, [1.0, 0.9, 0.8, 0.7, 0.6])
     np.testing.assert_allclose(result.distance, 0, atol=1e-6)
     assert result.success.all()
@@ -81,7 +86,7 @@ def test_the_metric_is_the_distance_on_the_last_step():
 
 def test_every_episode_is_on_record_in_metres():
     config = SubgoalConfig(3, 1, order="hardest")
-    result = evaluate(Carry(2), GroundTruthObjects(2), Right(), SPACE, config, episodes=3, seed=4)
+    result = evaluate(Carry(2), actor(config), episodes=3, seed=4)
     record = result.by_episode(4)
     assert record["first_episode_seed"] == 4
     np.testing.assert_allclose(record["distances"], result.distance, atol=1e-5)
@@ -92,7 +97,7 @@ def test_every_episode_is_on_record_in_metres():
 
 def test_too_little_time_leaves_a_distance():
     config = SubgoalConfig(3, 1, order="hardest")
-    result = evaluate(Carry(2), GroundTruthObjects(2), Right(), SPACE, config, episodes=2, seed=0)
+    result = evaluate(Carry(2), actor(config), episodes=2, seed=0)
     np.testing.assert_allclose(result.distance, [0.7, 0.6], atol=1e-6)
     assert (result.length == 3).all()
     assert not result.success.any()
@@ -100,19 +105,14 @@ def test_too_little_time_leaves_a_distance():
 
 def test_a_diverged_row_keeps_its_last_distance():
     config = SubgoalConfig(10, 1, order="hardest")
-    result = evaluate(
-        Carry(2, diverges_at=4), GroundTruthObjects(2), Right(), SPACE, config, episodes=2, seed=0
-    )
+    result = evaluate(Carry(2, diverges_at=4), actor(config), episodes=2, seed=0)
     np.testing.assert_allclose(result.distance, [0.6, 0.0], atol=1e-6)
     assert result.length.tolist() == [4, 10]
 
 
 def test_the_same_seed_is_the_same_episodes_however_they_are_batched():
     def run(rows):
-        return evaluate(
-            Carry(rows), GroundTruthObjects(2), Right(), SPACE, SubgoalConfig(4, 3),
-            episodes=6, seed=3,
-        )  # fmt: skip
+        return evaluate(Carry(rows), actor(SubgoalConfig(4, 3)), episodes=6, seed=3)
 
     one, many = run(1), run(4)
     np.testing.assert_allclose(one.distances, many.distances)
@@ -123,9 +123,7 @@ TRIES = SubgoalConfig(12, 3)
 
 
 def play(encoder, episodes=3, config=TRIES, **options):
-    return evaluate(
-        Carry(episodes), encoder, Right(), SPACE, config, episodes=episodes, seed=0, **options
-    )
+    return evaluate(Carry(episodes), actor(config, encoder), episodes=episodes, seed=0, **options)
 
 
 def counts(result):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from smorl.envs.rendering.cameras import CAMERAS, PUCK_CENTRE_HEIGHT, project
-from smorl.evaluation.goal_images import GoalCounts, matched_now, pucks_meant
+from smorl.evaluation.goal_images import GoalCounts, pucks_meant
 from smorl.methods import make_envs
-from tests.conftest import make_goal, make_set
+from tests.conftest import make_set
 
 PIXEL = 2 / 64
 
@@ -70,9 +70,3 @@ def test_a_match_must_last_while_the_episode_runs():
     counts.see(np.array([[True, False], [False, False]]), np.array([True, False]))
     counts.see(np.array([[True, True], [False, False]]), np.array([True, False]))
     assert counts.matched.tolist() == [[True, False], [True, False]]
-
-
-def test_matched_now_names_slots_and_never_absent_ones():
-    objects = make_set([[[0.0], [1.0], [2.0]]], np.zeros((1, 3, 2)), [[True, True, False]])
-    goals = make_goal([[[1.1], [2.0], [0.2]]], np.zeros((1, 3, 2)))
-    assert matched_now(objects, goals, 0.5).tolist() == [[1, -1, 0]]

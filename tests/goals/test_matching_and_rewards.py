@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from smorl.goals.matching import match
+from smorl.goals.matching import match, match_goals
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import GoalConfig, GoalSpace, pick_object
 from tests.conftest import make_goal, make_set
@@ -92,3 +92,9 @@ def test_picking_from_an_empty_frame_gives_a_goal_that_matches_nothing():
     objects = make_set([[[0, 0]]], [[[0, 0]]], [[False]])
     goal = pick_object(objects, np.random.default_rng(0).random(objects.present.shape))
     assert SPACE.reward(objects, goal).tolist() == [-2.0]
+
+
+def test_goals_are_matched_to_slots_and_never_to_absent_ones():
+    objects = make_set([[[0.0], [1.0], [2.0]]], np.zeros((1, 3, 2)), [[True, True, False]])
+    goals = make_goal([[[1.1], [2.0], [0.2]]], np.zeros((1, 3, 2)))
+    assert match_goals(objects, goals, 0.5).tolist() == [[1, -1, 0]]

@@ -5,7 +5,7 @@ import numpy as np
 from smorl.planning.subgoals import SubgoalConfig, SubgoalCycle
 
 
-def run(config, valid, script, first=0, priority=None):
+def run(config, valid, script, first=0, scores=None):
     """Feed `script` (steps, G) solved flags to one episode; return visited goals and end."""
     cycle = SubgoalCycle(config, np.array([valid]), np.array([first]))
     visited = []
@@ -13,8 +13,7 @@ def run(config, valid, script, first=0, priority=None):
         if cycle.finished[0]:
             break
         visited.append(int(cycle.current[0]))
-        given = None if priority is None else np.array([priority])
-        cycle.update(np.array([solved]), given)
+        cycle.update(np.array([solved]), None if scores is None else lambda: np.array([scores]))
     return visited, bool(cycle.finished[0])
 
 
@@ -60,9 +59,9 @@ def test_without_stopping_the_episode_uses_all_its_steps():
     assert finished
 
 
-def test_order_by_priority():
+def test_order_by_scores():
     config = SubgoalConfig(1, 6, order="easiest")
-    visited, _ = run(config, [True] * 3, [NONE] * 6, priority=[0.1, 0.9, 0.5])
+    visited, _ = run(config, [True] * 3, [NONE] * 6, scores=[0.1, 0.9, 0.5])
     assert visited == [0, 1, 2, 1, 2, 1]  # the best of the others
 
 

@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     import torch
 
-    from smorl.cli.films import attention_picture, evaluation_parts, film
+    from smorl.cli.films import attention_picture, film
     from smorl.evaluation.evaluate import evaluate
     from smorl.trained.loading import load_run
     from smorl.visualise.video import check_writable, write_png, write_video
@@ -38,15 +38,15 @@ def main(argv: list[str]) -> int:
         "and for each a goal: how it should look ..."
     )
     envs = run.envs(args.episodes, threads=2)
-    parts = evaluation_parts(run, envs, args.seed)
-    result = evaluate(envs, run.encoder, run.agent, episodes=args.episodes, **parts)
+    actor = run.actor()
+    result = evaluate(envs, actor, episodes=args.episodes, seed=args.seed)
     envs.close()
     _say(report(result.passive, result.distance, result.distances))
     _say(f"Filming the first {args.films} ...")
     with progress_bar("filming", int(result.length[: args.films].sum())) as advance:
-        frames = film(run, parts, args.films, advance)
+        frames = film(run, actor, args.seed, args.films, advance)
         write_video(video, frames, fps=FRAMES_PER_SECOND)
-    write_png(picture, attention_picture(run, parts))
+    write_png(picture, attention_picture(run, actor, args.seed))
     _say(
         f"film:      {video}\nattention: {picture} (what the policy looked at, first episode)\n"
         f"{time.monotonic() - started:.0f} seconds in all."

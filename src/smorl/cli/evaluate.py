@@ -3,9 +3,11 @@
 import argparse
 import json
 import sys
+from typing import get_args
 
 from smorl.cli.options import aligned, show_episodes
 from smorl.errors import InvalidInput
+from smorl.planning.controllers import ControllerName
 
 
 def main(argv: list[str]) -> int:
@@ -17,7 +19,6 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     import torch
 
-    from smorl.cli.films import evaluation_parts
     from smorl.evaluation.evaluate import evaluate
     from smorl.trained.loading import load_run
     from smorl.training.loop import MAX_EVALUATION_ROWS
@@ -32,34 +33,34 @@ def main(argv: list[str]) -> int:
     for note in run.notes:
         sys.stderr.write(f"{note}\n")
     envs = run.envs(min(args.episodes, MAX_EVALUATION_ROWS), args.threads)
-    parts = evaluation_parts(run, envs, args.seed)
+    actor = run.actor(args.controller)
+    seed = run.config.evaluation.seed if args.seed is None else args.seed
     result = evaluate(
         envs,
-        run.encoder,
-        run.agent,
+        actor,
         episodes=args.episodes,
+        seed=seed,
         progress=lambda done: show_episodes(done, args.episodes),
-        **parts,
     )
     summary = {"run": str(args.run), "env": run.env, "env_steps": run.env_steps}
-    summary |= {"seed": parts["seed"], **result.summary()}
-    full = {**summary, **result.by_episode(parts["seed"])}
+    summary |= {"seed": seed, **result.summary()}
+    full = {**summary, **result.by_episode(seed)}
     sys.stdout.write(json.dumps(full) + "\n" if args.json else aligned(summary))
     sys.stdout.flush()
-    _draw(run, parts, args)
+    _draw(run, actor, seed, args)
     return 0
 
 
-def _draw(run, parts: dict, args: argparse.Namespace) -> None:
+def _draw(run, actor, seed: int, args: argparse.Namespace) -> None:
     """Play the first episodes again for the pictures asked for."""
     from smorl.cli.films import attention_picture, film
     from smorl.visualise.video import write_png, write_video
 
     if args.video:
-        write_video(args.video, film(run, parts, min(args.films, args.episodes)))
+        write_video(args.video, film(run, actor, seed, min(args.films, args.episodes)))
         sys.stderr.write(f"Video: {args.video}\n")
     if args.attention:
-        write_png(args.attention, attention_picture(run, parts))
+        write_png(args.attention, attention_picture(run, actor, seed))
         sys.stderr.write(f"Attention: {args.attention}\n")
 
 
@@ -81,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--episodes", type=int, default=100, help="how many (default 100)")
     parser.add_argument("--seed", type=int, help="of the first episode (default: the run's own)")
+    parser.add_argument(
+        "--controller",
+        choices=get_args(ControllerName),
+        help="who moves: the policy's mode, or the best action near it by the critic (default: the "
+        "run's own)",
+    )
     parser.add_argument("--env", help="another environment, e.g. smorl/Rearrange1-v0")
     parser.add_argument("--video", help="film the first episodes into this .mp4 or .gif")
     parser.add_argument("--films", type=int, default=3, help="how many to film (default 3)")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import gymnasium as gym
-
 from smorl.evaluation.evaluate import evaluate
-from smorl.methods import get_method
+from smorl.planning.actor import Actor
 from smorl.trained.loading import LoadedRun
-from smorl.training.loop import evaluation_space
-from smorl.training.train_state import count_items
 from smorl.visualise.agent_view import AgentView
 from smorl.visualise.attention_figure import PALETTE, attention_over_time
 from smorl.visualise.film import SceneCamera
@@ -34,62 +30,37 @@ class Recording:
     views: list[Picture] = field(default_factory=list)
 
 
-def evaluation_parts(
-    run: LoadedRun, envs: gym.vector.VectorEnv, seed: int | None = None
-) -> dict[str, Any]:
-    """Return how a run is evaluated in `envs`: goal space, sub-goals and seed, by default its own.
-
-    Another number of pucks gets 2 (n + 1) - 1 attempts. The number is the environment's: how many
-    objects are detected differs from image to image. A state in one vector is one goal, whatever
-    the number of pucks.
-    """
-    settings = run.config.evaluation
-    subgoals = settings.subgoals
-    if run.env != run.config.env and run.encoder.layout.what:
-        items = count_items(envs, get_method(run.config.method).pixels)
-        subgoals = replace(subgoals, attempts=2 * items - 1)
-    return {
-        "space": evaluation_space(run.space, settings.solved_threshold),
-        "config": subgoals,
-        "seed": settings.seed if seed is None else seed,
-    }
-
-
 def film(
-    run: LoadedRun, parts: dict[str, Any], count: int, advance: Callable[[], None] | None = None
+    run: LoadedRun,
+    actor: Actor,
+    seed: int,
+    count: int,
+    advance: Callable[[], None] | None = None,
 ) -> Iterator[Picture]:
-    """Play the first `count` episodes again, one by one, and yield their frames.
+    """Play the first `count` episodes from `seed` again, one by one, and yield their frames.
 
     `advance` is called after every step.
     """
     for episode in range(count):
-        recording = play(run, parts, episode, partial(_filming, advance))
+        recording = play(run, actor, seed, episode, partial(_filming, advance))
         yield from recording.frames
         yield from [recording.frames[-1]] * ENCORE
 
 
-def attention_picture(run: LoadedRun, parts: dict[str, Any]) -> Picture:
+def attention_picture(run: LoadedRun, actor: Actor, seed: int) -> Picture:
     """Play the first episode again and draw the policy's attention over it."""
-    recording = play(run, parts, 0, _watching)
+    recording = play(run, actor, seed, 0, _watching)
     names = None
     if not finds_objects(run):  # on ground truth slots have names
         names = ["arm", *(f"puck {i}" for i in range(1, run.encoder.layout.slots))]
     return attention_over_time(recording.sights, recording.views, names)
 
 
-def play(run: LoadedRun, parts: dict[str, Any], episode: int, watch: Callable) -> Recording:
+def play(run: LoadedRun, actor: Actor, seed: int, episode: int, watch: Callable) -> Recording:
     """Play one evaluation episode; `watch` makes the observer that fills the recording."""
     envs, recording = run.envs(1), Recording()
-    evaluate(
-        envs,
-        run.encoder,
-        run.agent,
-        parts["space"],
-        parts["config"],
-        episodes=1,
-        seed=parts["seed"] + episode,
-        observer=watch(run, envs, f"episode {episode + 1}", recording),
-    )
+    observer = watch(run, envs, f"episode {episode + 1}", recording)
+    evaluate(envs, actor, episodes=1, seed=seed + episode, observer=observer)
     envs.close()
     return recording
 

@@ -16,7 +16,6 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     import torch
 
-    from smorl.cli.films import evaluation_parts
     from smorl.methods import get_method
     from smorl.studies.perception_ablation import measure_gap
     from smorl.trained.loading import load_run
@@ -31,15 +30,12 @@ def main(argv: list[str]) -> int:
             f"runs/visual-rearrange-1-seed0."
         )
     envs = run.envs(min(args.episodes, MAX_EVALUATION_ROWS), args.threads)
-    parts = evaluation_parts(run, envs, args.seed)
     table = measure_gap(
         envs,
         run.encoder,
-        run.agent,
-        parts["space"],
-        parts["config"],
+        lambda encoder: run.actor(encoder=encoder),
         episodes=args.episodes,
-        seed=parts["seed"],
+        seed=run.config.evaluation.seed if args.seed is None else args.seed,
         progress=_tell,
     )
     envs.close()

@@ -31,7 +31,8 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(fields(preset.build()))
         return 0
     args, rest = parser.parse_known_args(argv)
-    short = {} if args.reward is None else {"goals.reward": args.reward}
+    shortcuts = {"goals.reward": args.reward, "evaluation.controller": args.controller}
+    short = {path: value for path, value in shortcuts.items() if value is not None}
     given = {"seed": str(args.seed), **short, **overrides(rest, _EXAMPLE)}
     if given.get("perception") == "shipped":  # the one that comes with the package
         given["perception"] = f"shipped:{preset.build().perception}"
@@ -149,6 +150,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="decides everything random (default 0)")
     parser.add_argument(
         "--reward", help="--goals.reward for short: matching (Eq. 7) or tracking (by tracker ID)"
+    )
+    parser.add_argument(
+        "--controller",
+        help="--evaluation.controller for short: policy (its mode), or critic (the best action "
+        "near it by the critic)",
     )
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
     parser.add_argument("--quiet", action="store_true", help="no progress")

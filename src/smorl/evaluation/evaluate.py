@@ -4,28 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from smorl.evaluation.goal_images import GoalCounts, matched_now, pucks_meant
-from smorl.goals.space import GoalSpace
-from smorl.planning.subgoals import SubgoalConfig, SubgoalCycle
-from smorl.representations.base import Encoder
-from smorl.types import ObjectGoal, ObjectSet
-
-
-class Agent(Protocol):
-    """What evaluation needs of an agent; all arrays lead with the number of rows."""
-
-    def act(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
-        """Return the deterministic actions (K, A)."""
-        ...
-
-    def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
-        """Return how good each goal looks from here, (K,)."""
-        ...
+from smorl.evaluation.goal_images import GoalCounts, pucks_meant
+from smorl.planning.actor import Actor
 
 
 @dataclass(frozen=True)
@@ -87,10 +72,7 @@ Observer = Callable[[dict[str, Any]], None]
 
 def evaluate(
     envs: gym.vector.VectorEnv,
-    encoder: Encoder,
-    agent: Agent,
-    space: GoalSpace,
-    config: SubgoalConfig,
+    actor: Actor,
     *,
     episodes: int,
     seed: int,
@@ -99,100 +81,50 @@ def evaluate(
 ) -> Evaluation:
     """Run episodes seed, seed + 1, ...; the same seed is the same starts and goals for anyone.
 
-    `envs` must have no step limit of its own (`max_episode_steps=None`): the cycle decides.
+    `envs` must have no step limit of its own (`max_episode_steps=None`): the actor decides.
     """
     chunks = []
     for first in range(0, episodes, envs.num_envs):
         seeds = [seed + first + i for i in range(envs.num_envs)]
         keep = min(envs.num_envs, episodes - first)
-        chunk = _Run(envs, encoder, agent, space, config, observer).play(seeds)
+        chunk = _play(envs, actor, seeds, observer)
         chunks.append([getattr(chunk, f.name)[:keep] for f in fields(chunk)])
         if progress is not None:
             progress(first + keep)
     return Evaluation(*(np.concatenate(parts) for parts in zip(*chunks, strict=True)))
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One episode in every row of `envs`."""
+def _play(
+    envs: gym.vector.VectorEnv, actor: Actor, seeds: list[int], observer: Observer | None
+) -> Evaluation:
+    """Play one episode in every row of `envs`."""
+    observation, info = envs.reset(seed=seeds)  # pyright: ignore[reportArgumentType]
+    passive, distances = (np.array(info[k]) for k in ("object_distance", "object_distances"))
+    actor.reset(observation["desired_goal"], seeds)
+    actor.observe(observation["observation"])
+    counts = GoalCounts(actor.targets, pucks_meant(actor.targets, envs, info))
+    counts.see(actor.matched >= 0, np.ones(len(seeds), bool))
+    length = np.zeros(len(seeds), np.int64)
+    while not actor.finished.all():
+        _tell(actor, observer)
+        running = ~actor.finished
+        observation, _, _, truncated, info = envs.step(actor.choose())
+        length += running
+        # An episode's result is where it stopped, whatever happens to its row afterwards. Only
+        # diverged physics truncates; the row then holds a new episode already.
+        last = info["final_info"] if truncated.any() else info
+        distances[running] = np.asarray(last["object_distances"])[running]
+        actor.observe(observation["observation"], lost=truncated)
+        counts.see(actor.matched >= 0, running & ~truncated)
+    _tell(actor, observer)
+    return _result(passive, distances, actor.solved, length, counts)
 
-    envs: gym.vector.VectorEnv
-    encoder: Encoder
-    agent: Agent
-    space: GoalSpace
-    config: SubgoalConfig
-    observer: Observer | None
 
-    def play(self, seeds: list[int]) -> Evaluation:
-        envs, encoder = self.envs, self.encoder
-        observation, info = envs.reset(seed=seeds)  # pyright: ignore[reportArgumentType]
-        still = np.zeros(envs.action_space.shape or (), np.float32)
-        passive, distances = (np.array(info[k]) for k in ("object_distance", "object_distances"))
-        targets = encoder.encode_goal(observation["desired_goal"])
-        goals = targets.goals()
-        counts = GoalCounts(targets, pucks_meant(targets, envs, info))
-        carry, objects = encoder.step(encoder.init(len(seeds)), observation["observation"], still)
-        matched = matched_now(objects, goals, self.space.threshold)
-        solved = _solved(self.space, objects, goals)
-        cycle = self._start(seeds, targets, self._priority(objects, goals, matched))
-        counts.see(matched >= 0, np.ones(len(seeds), bool))
-        rows, length = np.arange(len(seeds)), np.zeros(len(seeds), np.int64)
-        while not cycle.finished.all():
-            self._tell(carry, objects, targets, matched, solved, cycle)
-            action = self.agent.act(objects, goals[rows, cycle.current])
-            action[cycle.finished] = 0.0
-            observation, _, _, truncated, info = envs.step(action)
-            running = np.logical_not(cycle.finished)
-            length += running
-            # An episode's result is where it stopped, whatever happens to its row afterwards. Only
-            # diverged physics truncates; the row then holds a new episode already.
-            last = info["final_info"] if truncated.any() else info
-            distances[running] = np.asarray(last["object_distances"])[running]
-            cycle.finished |= truncated
-            carry, objects = encoder.step(carry, observation["observation"], action)
-            running &= ~truncated
-            matched = matched_now(objects, goals, self.space.threshold)
-            counts.see(matched >= 0, running)
-            solved = np.where(running[:, None], _solved(self.space, objects, goals), solved)
-            cycle.update(solved, self._priority(objects, goals, matched))
-        self._tell(carry, objects, targets, matched, solved, cycle)
-        return _result(passive, distances, solved, length, counts)
-
-    def _start(
-        self, seeds: list[int], targets: ObjectSet, priority: np.ndarray | None
-    ) -> SubgoalCycle:
-        """Return the cycle at its first sub-goal.
-
-        Release: the first one is random. Drawn from the episode's seed, so it is fixed too.
-        """
-        if priority is None:
-            size = targets.present.shape[1]
-            priority = np.stack([np.random.default_rng(seed).random(size) for seed in seeds])
-        first = np.where(targets.present, priority, -np.inf).argmax(1)
-        return SubgoalCycle(self.config, targets.present, first)
-
-    def _priority(
-        self, objects: ObjectSet, goals: ObjectGoal, matched: np.ndarray
-    ) -> np.ndarray | None:
-        """Score every sub-goal (K, G), higher is tried first; None if they go in turn.
-
-        A sub-goal that matches nothing now comes last: nobody knows what would have to be moved.
-        """
-        if self.config.order == "cycle":
-            return None
-        rows, count = goals.what.shape[:2]
-        flat = goals.map(lambda array: array.reshape(rows * count, *array.shape[2:]))
-        spread = objects.map(lambda array: np.repeat(array, count, 0))
-        value = self.agent.value(spread, flat).reshape(rows, count)
-        score = value if self.config.order == "easiest" else -value
-        return np.where(matched >= 0, score, score.min() - 1)
-
-    def _tell(self, carry, objects, targets, matched, solved, cycle: SubgoalCycle) -> None:
-        if self.observer is None:
-            return
-        state = {"carry": carry, "objects": objects, "targets": targets, "matched": matched}
-        state |= {"solved": solved, "current": cycle.current, "finished": cycle.finished.copy()}
-        self.observer(state)
+def _tell(actor: Actor, observer: Observer | None) -> None:
+    if observer is not None:
+        names = ("carry", "objects", "targets", "matched", "solved", "current")
+        state = {name: getattr(actor, name) for name in names}
+        observer({**state, "finished": actor.finished.copy()})
 
 
 def _result(
@@ -215,10 +147,3 @@ def _result(
         held=counts.held(solved).sum(1),
         mistaken=counts.mistaken(solved, distances).sum(1),
     )
-
-
-def _solved(space: GoalSpace, objects: ObjectSet, goals: ObjectGoal) -> np.ndarray:
-    """Which of the G goals of each row are solved, (K, G)."""
-    count = goals.what.shape[1]
-    spread = objects.map(lambda array: np.repeat(array[:, None], count, 1))
-    return space.solved(spread, goals)

@@ -12,8 +12,7 @@ import numpy as np
 
 from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
 from smorl.evaluation.detection_metrics import GATE_PIXELS
-from smorl.goals.matching import match
-from smorl.types import ObjectGoal, ObjectSet
+from smorl.types import ObjectSet
 
 FAR = 0.05  # metres from its goal beyond which a puck is not solved in truth
 _SAME_PLACE = 1e-3  # metres; ground truth puts a goal exactly where the puck should go
@@ -43,14 +42,6 @@ class GoalCounts:
         """Those of `held` whose puck is farther than FAR from its goal; `distances` is (K, n)."""
         away = np.take_along_axis(distances, np.maximum(self.pucks, 0), axis=1)
         return self.held(solved) & (away > FAR)
-
-
-def matched_now(objects: ObjectSet, goals: ObjectGoal, threshold: float) -> np.ndarray:
-    """Return the slot (K, G) of the object each of the goals (K, G, .) matches, -1 if none."""
-    count = goals.what.shape[1]
-    spread = objects.map(lambda array: np.repeat(array[:, None], count, 1))
-    found = match(spread, goals.what, threshold)
-    return np.where(found.matched, found.index, -1)
 
 
 def pucks_meant(targets: ObjectSet, envs: gym.vector.VectorEnv, info: dict) -> np.ndarray:

@@ -35,6 +35,14 @@ def match(objects: ObjectSet, what: np.ndarray, threshold: float) -> Match:
     return Match(index, nearest, nearest < threshold)
 
 
+def match_goals(objects: ObjectSet, goals: ObjectGoal, threshold: float) -> np.ndarray:
+    """Return the slot (K, G) of the object each of the goals (K, G, .) matches, -1 if none."""
+    count = goals.what.shape[1]
+    spread = objects.map(lambda array: np.repeat(array[:, None], count, 1))
+    found = match(spread, goals.what, threshold)
+    return np.where(found.matched, found.index, -1)
+
+
 def match_id(objects: ObjectSet, identity: np.ndarray) -> Match:
     """Find the present object with the tracker ID `identity` (...,); -1 is nobody's.
 

@@ -13,21 +13,19 @@ from smorl.types import ObjectGoal, ObjectSet
 class SacAgent:
     """Acts with a SAC learner's policy; NumPy in, NumPy out."""
 
-    def __init__(self, sac: Sac, consult_critic: bool = False) -> None:
-        self.sac, self.consult_critic = sac, consult_critic
+    def __init__(self, sac: Sac) -> None:
+        self.sac = sac
 
     def act(
         self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return actions (K, A): a sample when `noise` ~ N(0, 1) is given, else deterministic.
-
-        Without noise it is the policy's mode, or with `consult_critic` the best of several
-        candidates by the critics' judgement.
-        """
-        if noise is None and self.consult_critic:
-            return self.sac.act_best(*self._tensors(objects, goal)).numpy()
+        """Return actions (K, A): a sample when `noise` ~ N(0, 1) is given, else the mode."""
         noisy = None if noise is None else torch.from_numpy(noise)
         return self.sac.act(*self._tensors(objects, goal), noisy).numpy()
+
+    def act_best(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Return the best (K, A) of several actions near the mode, by the critics' judgement."""
+        return self.sac.act_best(*self._tensors(objects, goal)).numpy()
 
     def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return the critic's value of pursuing `goal`, (K,)."""
@@ -70,6 +68,10 @@ class PassiveAgent:
     ) -> np.ndarray:
         """Return zero actions (K, A)."""
         return np.zeros((len(objects.present), self.actions), np.float32)
+
+    def act_best(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        """Return zero actions: none is better."""
+        return self.act(objects, goal)
 
     def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return zero: no goal looks better than another."""

@@ -1,1 +1,1 @@
-"""From a goal image to actions: sub-goals one after the other (Alg. 3)."""
+"""From a goal image to actions: sub-goals (Alg. 3), who chooses them, and who moves."""

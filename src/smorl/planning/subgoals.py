@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+Order = Literal["cycle", "easiest", "hardest"]
+Scores = Callable[[], "np.ndarray | None"]
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,7 @@ class SubgoalConfig:
     attempts: int = 5  # K = L / l; the paper uses 2 (n + 1) - 1
     # Ours, off in the paper presets (docs/learner.md). Easiest and hardest go by the
     # critic's value of each open sub-goal.
-    order: Literal["cycle", "easiest", "hardest"] = "cycle"
+    order: Order = "cycle"
     switch_when_solved: bool = False  # go on at once instead of waiting for the attempt to end
     stop_when_solved: bool = True  # end the episode when every sub-goal is solved
 
@@ -43,8 +47,12 @@ class SubgoalCycle:
         # Nothing to do where the goal image showed nothing.
         self.finished: np.ndarray = np.logical_not(valid.any(1))
 
-    def update(self, solved: np.ndarray, priority: np.ndarray | None = None) -> None:
-        """Account for one step; `solved` and `priority` (higher first) are (K, G)."""
+    def update(self, solved: np.ndarray, scores: Scores | None = None) -> None:
+        """Account for one step; `solved` is (K, G).
+
+        `scores` is asked for the scores of sub-goals (K, G), higher first, when some row takes the
+        next one; None, asked or answered, is the order of the cycle.
+        """
         self.steps += 1
         self.attempt_steps += 1
         rows = np.arange(len(solved))
@@ -58,20 +66,21 @@ class SubgoalCycle:
         elif self.config.switch_when_solved:
             over = over & ~done  # nothing else to do: keep the current one
         move = over & open_goals.any(1) & ~self.finished
-        following = self._next(open_goals, priority)
-        self.current = np.where(move, following, self.current)
+        if move.any():
+            following = self._next(open_goals, None if scores is None else scores())
+            self.current = np.where(move, following, self.current)
         self.attempt_steps[over] = 0
         if self.steps >= self.config.steps:
             self.finished[:] = True
 
-    def _next(self, open_goals: np.ndarray, priority: np.ndarray | None) -> np.ndarray:
+    def _next(self, open_goals: np.ndarray, scores: np.ndarray | None) -> np.ndarray:
         """Return the next unsolved sub-goal (K,): the following in the cycle, or the best."""
         count = open_goals.shape[1]
-        if self.config.order == "cycle" or priority is None:
+        if scores is None:
             ahead = (np.arange(count) - self.current[:, None] - 1) % count
             return np.where(open_goals, ahead, count).argmin(1)
         # Stay on the current goal only if it is the only one left open.
-        score = np.where(open_goals, priority, -np.inf)
+        score = np.where(open_goals, scores, -np.inf)
         others = score.copy()
         others[np.arange(len(score)), self.current] = -np.inf
         has_other = np.isfinite(others).any(1)

@@ -51,7 +51,7 @@ def smorl(task: str, n: int) -> RunConfig:
             base.evaluation,
             every=20_000 if n <= 2 else 30_000,
             solved_threshold=0.03,
-            consult_critic=True,
+            controller="critic",
             subgoals=replace(base.evaluation.subgoals, order="hardest", switch_when_solved=True),
         ),
     )

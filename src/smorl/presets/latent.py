@@ -172,7 +172,7 @@ def debug_rig() -> RunConfig:
         evaluation=replace(
             tiny.evaluation,
             subgoals=SubgoalConfig(length=9, attempts=1, stop_when_solved=False),
-            consult_critic=False,
+            controller="policy",
         ),
     )
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from smorl.evaluation.evaluate import Agent, evaluate
-from smorl.goals.space import GoalSpace
-from smorl.planning.subgoals import SubgoalConfig
+from smorl.evaluation.evaluate import evaluate
+from smorl.planning.actor import Actor
 from smorl.representations.base import Encoder
 from smorl.studies.oracle import PARTS, OracleEncoder, Prototypes
 
@@ -19,9 +18,7 @@ NOTHING, EVERYTHING = "as it is", "all of these"
 def measure_gap(
     envs: Any,
     encoder: Encoder,
-    agent: Agent,
-    space: GoalSpace,
-    subgoals: SubgoalConfig,
+    actor: Callable[[Encoder], Actor],
     *,
     episodes: int,
     seed: int,
@@ -29,7 +26,8 @@ def measure_gap(
 ) -> dict[str, dict[str, float]]:
     """Return the evaluation's numbers by swapped part, with a first row of none, a last of all.
 
-    `envs` is a visual vector environment without a step limit.
+    `envs` is a visual vector environment without a step limit; `actor` makes who plays from what
+    sees.
 
     All rows play the same episodes. `gain` is how much nearer the pucks end than without the
     swap, in metres, and `gain_error` the standard error of that difference over episodes.
@@ -42,7 +40,7 @@ def measure_gap(
         if progress is not None:
             progress(name)
         eyes = OracleEncoder(encoder, envs, parts, usual) if parts else encoder
-        result = evaluate(envs, eyes, agent, space, subgoals, episodes=episodes, seed=seed)
+        result = evaluate(envs, actor(eyes), episodes=episodes, seed=seed)
         if not parts:
             before = result.distance
         gain = before - result.distance

@@ -12,6 +12,8 @@ from smorl.errors import InvalidInput
 from smorl.goals.space import GoalSpace
 from smorl.learners.acting import PassiveAgent, SacAgent
 from smorl.methods import EncoderInputs, get_method, make_envs
+from smorl.planning.actor import Actor
+from smorl.planning.controllers import ControllerName
 from smorl.representations.base import Encoder
 from smorl.trained.agent_file import SavedAgent, open_file, open_folder
 from smorl.training.settings import RunConfig
@@ -25,10 +27,36 @@ class LoadedRun:
     config: RunConfig
     env: str
     encoder: Encoder
-    agent: SacAgent | PassiveAgent
-    space: GoalSpace
+    state: TrainState
     env_steps: int
     notes: list[str]
+
+    @property
+    def agent(self) -> SacAgent | PassiveAgent:
+        """Who has learned."""
+        return self.state.agent(self.config)
+
+    @property
+    def space(self) -> GoalSpace:
+        """What goals are, with the thresholds of training."""
+        return self.state.space
+
+    def actor(
+        self, controller: ControllerName | None = None, encoder: Encoder | None = None
+    ) -> Actor:
+        """Return who plays in `env`: by the run's own settings, or another controller or encoder.
+
+        Another number of pucks gets 2 (n + 1) - 1 attempts. The number is the environment's: how
+        many objects are detected differs from image to image. A state in one vector is one goal,
+        whatever the number of pucks.
+        """
+        attempts = None
+        if self.env != self.config.env and self.encoder.layout.what:
+            attempts = 2 * _items(self.env, get_method(self.config.method).visual) - 1
+        encoder = self.encoder if encoder is None else encoder
+        return self.state.actor(
+            self.config, encoder=encoder, controller=controller, attempts=attempts
+        )
 
     def envs(self, rows: int, threads: int = 1) -> gym.vector.VectorEnv:
         """Return an environment to act in, with goal images where there are any."""
@@ -63,8 +91,7 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
         config,
         env or config.env,
         encoder,
-        state.agent(config),
-        state.space,
+        state,
         checkpoint.step,
         checkpoint.damaged,
     )

@@ -29,7 +29,6 @@ from smorl.training.scores import (
     EVALUATION_COLUMNS,
     MAX_EVALUATION_ROWS,
     divergence,
-    evaluation_space,
     rollout_rewards,
 )
 from smorl.training.settings import RunConfig
@@ -203,15 +202,8 @@ class Trainer:
         rows = min(episodes, MAX_EVALUATION_ROWS)
         with self._timed("evaluate"):
             envs = make_envs(self.config.env, rows, self.config.threads, view=self.config.view)
-            result = evaluate(
-                envs,
-                self.state.encoder,
-                self.agent,
-                evaluation_space(self.state.space, settings.solved_threshold),
-                settings.subgoals,
-                episodes=episodes,
-                seed=settings.seed,
-            )
+            actor = self.state.actor(self.config)
+            result = evaluate(envs, actor, episodes=episodes, seed=settings.seed)
             envs.close()
         summary = result.summary()
         self.distance = float(summary["object_distance"])

@@ -12,6 +12,7 @@ from smorl.goals.space import GoalConfig
 from smorl.learners.networks import NetworkConfig
 from smorl.learners.sac import SacConfig
 from smorl.methods import View, get_method
+from smorl.planning.controllers import ControllerName
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
 from smorl.representations.vae.settings import VaeConfig, VaeTraining
@@ -39,7 +40,8 @@ class EvaluationConfig:
     final_episodes: int = 100
     seed: int = 1_000_000
     solved_threshold: float = 0.05  # metres: when a sub-goal counts as solved here
-    consult_critic: bool = False  # ours: act by the best of several actions, not by the mode
+    # Who moves: the policy's mode (Paper), or ours, the best of several actions by the critic.
+    controller: ControllerName = "policy"
     subgoals: SubgoalConfig = field(default_factory=SubgoalConfig)
 
 

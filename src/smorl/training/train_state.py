@@ -19,6 +19,8 @@ from smorl.goals.space import GoalSpace
 from smorl.learners.acting import PassiveAgent, SacAgent
 from smorl.learners.sac import Sac
 from smorl.methods import EncoderInputs, get_method
+from smorl.planning.actor import Actor
+from smorl.planning.controllers import ControllerName, make_controller
 from smorl.replay.buffer import Replay
 from smorl.representations.base import Encoder
 from smorl.representations.vae.encoder import VaeEncoder
@@ -34,6 +36,7 @@ from smorl.runs.tensor_file import under
 from smorl.seeding import stream, torch_seed
 from smorl.training.initial_prior import initial_prior
 from smorl.training.online_vae import OnlineVae, model_tensors
+from smorl.training.scores import evaluation_space
 from smorl.training.settings import RunConfig
 
 ACTIONS = 2  # hand motion in x and y
@@ -106,7 +109,27 @@ class TrainState:
         """Return who acts."""
         if not get_method(config.method).learns:
             return PassiveAgent(ACTIONS)
-        return SacAgent(self.learner, config.evaluation.consult_critic)
+        return SacAgent(self.learner)
+
+    def actor(
+        self,
+        config: RunConfig,
+        *,
+        encoder: Encoder | None = None,
+        controller: ControllerName | None = None,
+        attempts: int | None = None,
+    ) -> Actor:
+        """Return who plays evaluation episodes, by the run's settings or by those given."""
+        settings, agent = config.evaluation, self.agent(config)
+        subgoals = settings.subgoals
+        return Actor(
+            self.encoder if encoder is None else encoder,
+            agent,
+            evaluation_space(self.space, settings.solved_threshold),
+            subgoals if attempts is None else replace(subgoals, attempts=attempts),
+            actions=ACTIONS,
+            controller=make_controller(controller or settings.controller, agent),
+        )
 
     def begin(self, config: RunConfig) -> None:
         """The random data is complete: fit to it what the method needs before it learns."""
