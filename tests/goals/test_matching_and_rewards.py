@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from smorl.goals.matching import match, match_goals
+from smorl.goals.matching import for_each, match, match_goals, take_object, take_objects
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import GoalConfig, GoalSpace, pick_object
+from smorl.types import ObjectSet
 from tests.conftest import make_goal, make_set
 
 BOX = UniformPrior(np.float32([-1, -1]), np.float32([1, 1]))
@@ -98,3 +99,23 @@ def test_goals_are_matched_to_slots_and_never_to_absent_ones():
     objects = make_set([[[0.0], [1.0], [2.0]]], np.zeros((1, 3, 2)), [[True, True, False]])
     goals = make_goal([[[1.1], [2.0], [0.2]]], np.zeros((1, 3, 2)))
     assert match_goals(objects, goals, 0.5).tolist() == [[1, -1, 0]]
+
+
+def test_each_object_finds_its_like_as_if_it_were_alone():
+    rng, shape = np.random.default_rng(3), (5, 2, 4)
+
+    def some() -> ObjectSet:
+        what, place = (rng.normal(size=(*shape, size)) for size in (3, 2))
+        return make_set(what, place, rng.random(shape) < 0.7)
+
+    now, later = some(), some()
+    found = match(for_each(later, 4), now.what, 1.0)
+    place = take_objects(later.position, found.index, 2)
+    for slot in range(4):
+        alone = match(later, now.what[:, :, slot], 1.0)
+        np.testing.assert_array_equal(found.index[:, :, slot], alone.index)
+        np.testing.assert_array_equal(found.distance[:, :, slot], alone.distance)
+        np.testing.assert_array_equal(found.matched[:, :, slot], alone.matched)
+        expected = np.take_along_axis(later.position, alone.index[..., None, None], 2)[:, :, 0]
+        np.testing.assert_array_equal(place[:, :, slot], expected)
+        np.testing.assert_array_equal(take_object(later.position, alone.index), expected)

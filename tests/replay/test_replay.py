@@ -9,7 +9,7 @@ from smorl.errors import InvalidInput
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import GoalConfig, GoalSpace
 from smorl.replay.buffer import Replay
-from smorl.replay.relabel import RelabelConfig, future_goals, relabel, sample_batch
+from smorl.replay.relabel import RelabelConfig, future_goals, relabel, sample_batch, sample_batches
 from smorl.types import Episode, ObjectGoal, ObjectLayout
 from tests.conftest import make_set
 
@@ -99,6 +99,20 @@ def test_each_part_of_a_batch_has_its_kind_of_goal():
     assert (place[imagined] >= 100).all()
     np.testing.assert_array_equal(batch.next_objects[:, 0, 3], batch.objects[:, 0, 3] + 1)
     np.testing.assert_allclose(batch.action[:, 0], episode + 0.1 * step, rtol=1e-5)
+
+
+def test_of_batches_drawn_together_each_has_every_kind_of_goal():
+    config, replay = RelabelConfig(0.2, 0.3, 0.5), filled()
+    rng = np.random.default_rng(0)
+    batches = sample_batches(replay.episodes, replay.size, 100, 3, SPACE, config, rng)
+    assert [len(batch.reward) for batch in batches] == [100] * 3
+    for batch in batches:
+        place = batch.goal[:, 3:5]
+        assert (place[:20, 1] == -7).all()
+        assert (place[50:] >= 100).all()
+        assert (batch.action[:, 0] // 1 == batch.objects[:, 0, 3] // 1000).all()
+    one, two = (batch.objects[:, 0, 3] for batch in batches[:2])
+    assert not np.array_equal(one, two)
 
 
 def test_rewards_follow_the_new_goals():

@@ -1,5 +1,6 @@
 """Which object of a set is the goal's object? By appearance (Sec. 4.2), or by its tracker ID."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,16 +32,28 @@ def match(objects: ObjectSet, what: np.ndarray, threshold: float) -> Match:
     distance = np.sqrt(np.einsum("...i,...i->...", offset, offset))
     distance = np.where(objects.present, distance, np.inf)
     index = distance.argmin(-1)
-    nearest = np.take_along_axis(distance, index[..., None], -1)[..., 0]
+    nearest = distance.min(-1)
     return Match(index, nearest, nearest < threshold)
 
 
 def match_goals(objects: ObjectSet, goals: ObjectGoal, threshold: float) -> np.ndarray:
     """Return the slot (K, G) of the object each of the goals (K, G, .) matches, -1 if none."""
-    count = goals.what.shape[1]
-    spread = objects.map(lambda array: np.repeat(array[:, None], count, 1))
-    found = match(spread, goals.what, threshold)
+    found = match(for_each(objects, goals.what.shape[1]), goals.what, threshold)
     return np.where(found.matched, found.index, -1)
+
+
+def for_each(others: ObjectSet, objects: int) -> ObjectSet:
+    """Show the sets `others` (..., M) to each of N `objects`: (..., N, M), views, nothing copied.
+
+    So `match(for_each(others, N), what, threshold)` finds the like of N appearances (..., N, W).
+    """
+    axis = others.present.ndim - 1
+
+    def spread(array: np.ndarray) -> np.ndarray:
+        shape = (*array.shape[:axis], objects, *array.shape[axis:])
+        return np.broadcast_to(np.expand_dims(array, axis), shape)
+
+    return others.map(spread)
 
 
 def match_id(objects: ObjectSet, identity: np.ndarray) -> Match:
@@ -56,9 +69,19 @@ def match_id(objects: ObjectSet, identity: np.ndarray) -> Match:
 
 def take_object(array: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Pick one slot per set: array (..., N, D) or (..., N), index (...,) -> (..., D) or (...,)."""
-    axis = index.ndim
-    slot = index.reshape(*index.shape, *[1] * (array.ndim - axis))
-    return np.take_along_axis(array, slot, axis).squeeze(axis)
+    return take_objects(array, index[..., None], axis=index.ndim).squeeze(index.ndim)
+
+
+def take_objects(array: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
+    """Pick K slots per set: array (..., N, D), N its dimension `axis`, index (..., K): (..., K, D).
+
+    Rows of a flat array are taken, which is several times faster than `np.take_along_axis`.
+    """
+    sets, slots = math.prod(array.shape[:axis]), array.shape[axis]
+    rows = index.reshape(sets, index.shape[axis]) + slots * np.arange(sets)[:, None]
+    # The sizes are spelled out, because -1 is undefined for parts without dimensions.
+    flat = array.reshape(sets * slots, *array.shape[axis + 1 :])
+    return flat.take(rows, axis=0).reshape(*index.shape, *array.shape[axis + 1 :])
 
 
 def take_goal(objects: ObjectSet, index: np.ndarray) -> ObjectGoal:

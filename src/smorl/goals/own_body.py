@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smorl.goals.matching import match, take_object
+from smorl.goals.matching import for_each, match, take_objects
+from smorl.goals.priors import nearest_centre
 from smorl.types import ObjectGoal, ObjectSet
 
 
@@ -29,7 +30,7 @@ class StillnessModel:
     ) -> StillnessModel:
         """Fit to paths (K, H + 1, N): the share of steps on which each cluster moves < `still`."""
         distance, seen = displacement(objects[:, :-1], objects[:, 1:], threshold)
-        cluster = _nearest(objects.what[:, :-1], centres)
+        cluster = nearest_centre(objects.what[:, :-1], centres)
         rest = np.zeros(len(centres), np.float32)
         for c in range(len(centres)):
             member = seen & (cluster == c)
@@ -38,7 +39,7 @@ class StillnessModel:
 
     def of(self, what: np.ndarray) -> np.ndarray:
         """Return the restfulness (...,) of appearances (..., W)."""
-        return self.rest[_nearest(what, self.centres)]
+        return self.rest[nearest_centre(what, self.centres)]
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return everything needed to rebuild it."""
@@ -49,11 +50,8 @@ def displacement(
     now: ObjectSet, following: ObjectSet, threshold: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """How far each object of `now` goes, (..., N), and whether it is seen again (..., N)."""
-    slots = now.present.shape[-1]
-    axis = now.present.ndim - 1  # every object of `now` looks at the whole following set
-    spread = following.map(lambda array: np.repeat(np.expand_dims(array, axis), slots, axis))
-    found = match(spread, now.what, threshold)
-    place = take_object(spread.position, found.index)
+    found = match(for_each(following, now.present.shape[-1]), now.what, threshold)
+    place = take_objects(following.position, found.index, now.present.ndim - 1)
     distance = np.linalg.norm(place - now.position, axis=-1)
     return distance, now.present & found.matched
 
@@ -73,8 +71,3 @@ def disturbance(
     index = np.where(target.matched, target.index, -1)
     others = np.arange(now.present.shape[-1]) != index[..., None]
     return (distance * weight * others).sum(-1).astype(np.float32)
-
-
-def _nearest(what: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    offset = what[..., None, :] - centres
-    return np.einsum("...i,...i->...", offset, offset).argmin(-1)

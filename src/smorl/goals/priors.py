@@ -101,8 +101,7 @@ class FittedPrior:
 
     def cluster(self, what: np.ndarray) -> np.ndarray:
         """Return the nearest cluster (B,) of appearances (B, W)."""
-        offset = what[:, None] - self.centres[None]
-        return (offset**2).sum(-1).argmin(1)
+        return nearest_centre(what, self.centres)
 
     def sample(self, what: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         c = self.cluster(what)
@@ -185,6 +184,12 @@ class EmpiricalPrior:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {"latents": self.latents, "weights": self.weights}
+
+
+def nearest_centre(what: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Return which of the centres (C, W) is nearest to each appearance: (..., W) -> (...,)."""
+    # |w - c|^2 without what all centres have in common: a product instead of all differences.
+    return ((centres**2).sum(-1) - 2 * (what @ centres.T)).argmin(-1)
 
 
 def cluster_appearances(

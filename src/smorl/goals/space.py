@@ -108,18 +108,22 @@ class GoalSpace:
         return pick_object(objects, self.lots(objects, rng))
 
     def lots(self, objects: ObjectSet, rng: np.random.Generator) -> np.ndarray:
-        """Draw a number (B, N) in [0, 1] per object; the largest wins, as often as it should."""
-        lots = rng.random(objects.present.shape)
+        """Draw a number (B, N) per object; the smallest wins, as often as it should."""
+        lots = rng.standard_exponential(objects.present.shape, np.float32)
         if self.rest is None or not self.config.object_goal_bias:
             return lots
-        # The largest of u^(1/w) is the i-th with probability w_i / sum w.
-        return lots ** (1 / (1 + self.config.object_goal_bias * self.rest.of(objects.what)))
+        # The smallest of e / w is the i-th with probability w_i / sum w.
+        return lots / (1 + self.config.object_goal_bias * self.rest.of(objects.what))
+
+
+def draw_object(takes_part: np.ndarray, lots: np.ndarray) -> np.ndarray:
+    """Return the slot (B,) with the smallest of the `lots` (B, N) among those that take part."""
+    return np.where(takes_part, lots, np.inf).argmin(-1)
 
 
 def pick_object(objects: ObjectSet, lots: np.ndarray) -> ObjectGoal:
-    """Return the present object with the largest of the `lots` (B, N) of each set, as a goal."""
-    index = np.where(objects.present, lots, -1.0).argmax(-1)
-    goal = take_goal(objects, index)
+    """Return the present object with the smallest of the `lots` (B, N) of each set, as a goal."""
+    goal = take_goal(objects, draw_object(objects.present, lots))
     empty = ~objects.present.any(-1)
     if not empty.any():
         return goal

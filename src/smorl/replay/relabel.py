@@ -1,6 +1,6 @@
 """Which goal is a stored transition trained on? Rollout, future and imagined goals (Alg. 2).
 
-Pure functions of arrays and a generator: whole batches at once, no loop over samples.
+Pure functions of arrays and a generator: several whole batches at once, no loop over samples.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from smorl.errors import InvalidInput
-from smorl.goals.matching import take_goal
-from smorl.goals.space import GoalSpace
+from smorl.goals.matching import for_each, take_goal, take_object, take_objects
+from smorl.goals.space import GoalSpace, draw_object
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 
 
@@ -51,13 +51,26 @@ def sample_batch(
     rng: np.random.Generator,
 ) -> Batch:
     """Draw `batch` transitions of the first `size` episodes, relabel goals, compute rewards."""
-    horizon = episodes.actions.shape[1]
-    episode = rng.integers(0, size, batch)
-    step = rng.integers(0, horizon, batch)
+    return sample_batches(episodes, size, batch, 1, space, config, rng)[0]
+
+
+def sample_batches(
+    episodes: Episode,
+    size: int,
+    batch: int,
+    count: int,
+    space: GoalSpace,
+    config: RelabelConfig,
+    rng: np.random.Generator,
+) -> list[Batch]:
+    """Draw `count` batches at once: the same as one after the other, at a fraction of the cost."""
+    rows, horizon = batch * count, episodes.actions.shape[1]
+    episode = rng.integers(0, size, rows)
+    step = rng.integers(0, horizon, rows)
     now = frames(episodes.objects, episode, step)
     following = frames(episodes.objects, episode, step + 1)
-    goal = relabel(episodes, episode, step, now, space, config, rng)
-    return Batch(
+    goal = relabel(episodes, episode, step, now, space, config, rng, count)
+    drawn = Batch(
         objects=now.features(),
         present=now.present,
         goal=goal.features(now.layout),
@@ -66,6 +79,7 @@ def sample_batch(
         next_objects=following.features(),
         next_present=following.present,
     )
+    return [drawn[first : first + batch] for first in range(0, rows, batch)]
 
 
 def frames(objects: ObjectSet, episode: np.ndarray, step: np.ndarray) -> ObjectSet:
@@ -84,17 +98,19 @@ def relabel(
     space: GoalSpace,
     config: RelabelConfig,
     rng: np.random.Generator,
+    batches: int = 1,
 ) -> ObjectGoal:
-    """Return the goals (B, .): the first rows keep theirs, then future, then imagined."""
-    batch = len(episode)
-    rollout, future, _ = config.counts(batch)
-    kind = np.repeat([0, 1, 2], (rollout, future, batch - rollout - future))
-    goal = episodes.goal[episode].map(np.copy)
+    """Return the goals (B, .): in each of the `batches` that make up the B rows, the first rows
+    keep theirs, then come future goals, then imagined ones.
+    """
+    rows = len(episode)
+    kind = np.tile(np.repeat([0, 1, 2], config.counts(rows // batches)), batches)
+    goal = episodes.goal.map(lambda array: array.take(episode, axis=0))
     imagine = kind == 2
-    swap = np.zeros(batch, bool)
+    swap = np.zeros(rows, bool)
     if config.any_object:
         other = space.pick(now, rng)
-        swap = (rng.random(batch) < config.any_object) & now.present.any(-1) & (kind > 0)
+        swap = (rng.random(rows) < config.any_object) & now.present.any(-1) & (kind > 0)
         _write(goal, swap, other[swap])
     for rows, find in (
         ((kind == 1) & ~swap, future_goals),
@@ -169,13 +185,12 @@ def future_goals_of_moved(
     first = np.minimum(step + (1 if config.future_includes_next else 2), last)
     now = frames(objects, episode, step)
     later = frames(objects, episode, rng.integers(first, last + 1))
-    slots = now.present.shape[1]
-    spread = later.map(lambda array: np.repeat(array[:, None], slots, 1))
-    found, matched = space.achieved(spread, now.goals())  # for every object of now, (B, N)
-    distance = np.linalg.norm(found.position - now.position, axis=-1)
-    moved = now.present & matched & (distance > config.moved)
-    chosen = np.where(moved, space.lots(now, rng), -1.0).argmax(1)
-    return found[np.arange(len(step)), chosen], moved.any(1)
+    found = space.find(for_each(later, now.present.shape[1]), now.goals())  # of every object (B, N)
+    place = take_objects(later.position, found.index, 1)
+    distance = np.linalg.norm(place - now.position, axis=-1)
+    moved = now.present & found.matched & (distance > config.moved)
+    chosen = draw_object(moved, space.lots(now, rng))
+    return take_goal(later, take_object(found.index, chosen)), moved.any(1)
 
 
 def _write(goal: ObjectGoal, rows: np.ndarray, source: ObjectGoal) -> None:

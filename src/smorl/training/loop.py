@@ -16,7 +16,7 @@ from smorl.errors import Diverged
 from smorl.evaluation.evaluate import Evaluation, evaluate
 from smorl.methods import EncoderInputs, get_method, make_envs
 from smorl.replay.image_files import PictureFiles
-from smorl.replay.relabel import sample_batch
+from smorl.replay.relabel import sample_batches
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
@@ -33,6 +33,9 @@ from smorl.training.scores import (
 )
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import ACTIONS, TrainState, count_items
+
+# Transitions relabelled together: enough to spread the cost of a call, and they fit the cache.
+DRAWN_AT_ONCE = 4096
 
 
 class Trainer:
@@ -167,16 +170,21 @@ class Trainer:
         replay, relabel = state.replay, self.config.relabel
         state.learner.set_progress(state.counters.env_steps / self.config.collect.total_steps)
         history: dict[str, list[torch.Tensor]] = {}
-        for _ in range(updates):
+        at_once = max(1, DRAWN_AT_ONCE // size)
+        for done in range(0, updates, at_once):
+            count = min(at_once, updates - done)
             with self._timed("relabel"):
-                batch = sample_batch(replay.episodes, replay.size, size, state.space, relabel, rng)
+                batches = sample_batches(
+                    replay.episodes, replay.size, size, count, state.space, relabel, rng
+                )
+                noises = rng.standard_normal((count, 2, size, ACTIONS), np.float32)
+            for batch, noise in zip(batches, noises, strict=True):
                 batch = batch.map(torch.from_numpy)
-                noise = torch.from_numpy(rng.standard_normal((2, size, ACTIONS), np.float32))
-            with self._timed("update"):
-                info = state.learner.update(batch, noise)
-            info["reward/mean"] = batch.reward.mean()
-            for name, value in info.items():
-                history.setdefault(name, []).append(value)
+                with self._timed("update"):
+                    info = state.learner.update(batch, torch.from_numpy(noise))
+                info["reward/mean"] = batch.reward.mean()
+                for name, value in info.items():
+                    history.setdefault(name, []).append(value)
         state.counters.updates += updates
         return {name: float(torch.stack(values).mean()) for name, values in history.items()}
 
