@@ -15,6 +15,7 @@ import gymnasium as gym
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.representations.base import Encoder
 from smorl.representations.ground_truth import GroundTruthObjects, GroundTruthVector
+from smorl.representations.scalor.tracking.tracker import TrackerConfig
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
@@ -26,15 +27,14 @@ class EncoderInputs:
 
     items: arm and pucks of the environment; identities: the length of a one-hot code, if another
     environment fixed it; perception: the trained perception of methods that see objects in
-    pictures; vae: the model of methods that see pictures as one vector; memory: whether lost
-    objects are remembered, looked for and kept apart from what took their ID (Paper: no).
+    pictures, and how its tracker works; vae: the model of methods that see pictures as one vector.
     """
 
     items: int
     identities: int | None = None
     perception: PerceptionWeights | None = None
     vae: BetaVae | None = None
-    memory: bool = True
+    tracker: TrackerConfig | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _vector(inputs: EncoderInputs) -> Encoder:
 def _tracker(inputs: EncoderInputs) -> Encoder:
     if inputs.perception is None:
         raise InvalidInput("this method sees pixels and needs a trained perception.")
-    return inputs.perception.tracker(memory=inputs.memory)
+    return inputs.perception.tracker(inputs.tracker)
 
 
 def _latent(inputs: EncoderInputs) -> Encoder:

@@ -9,6 +9,7 @@ from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.learners.sac import SacConfig
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
+from smorl.representations.scalor.tracking.tracker import TrackerConfig
 from smorl.training.settings import CollectConfig, EvaluationConfig, RunConfig
 
 SUBTASK_STEPS = {"push": 15, "rearrange": 20}
@@ -65,6 +66,7 @@ VISUAL = {
 }
 VISUAL_PROVENANCE = {
     "perception": "paper, SCALOR trained on random data first; what 8 (one puck), 4 (two)",
+    "tracker": "paper, SCALOR's own objects, IDs, places and depths",
     "collect.total_steps": "release, 20 epochs x 30,000 steps (30 for rearrange 2) after the first",
     "collect.initial_steps": "paper, 10,000 random samples",
     "collect.num_envs": "release collects 200 steps at a time: 10 paths of 20",
@@ -130,6 +132,7 @@ def visual(task: str, n: int) -> RunConfig:
         method="smorl",
         env=env_id(task, n).replace("smorl/", "smorl/Visual"),
         perception=f"paper-scalor-{min(n, 2)}",
+        tracker=TrackerConfig.plain(),
         collect=CollectConfig(
             total_steps=910_000 if (task, n) == ("rearrange", 2) else 610_000, horizon=length
         ),

@@ -78,8 +78,7 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
     encoder = state.encoder
     if env is not None and env != config.env:
         items = _items(env, method.visual)
-        memory = config.goals.reward == "matching"
-        inputs = EncoderInputs(items, encoder.layout.what, perception, state.vae, memory)
+        inputs = EncoderInputs(items, encoder.layout.what, perception, state.vae, config.tracker)
         encoder = method.encoder(inputs)
         if encoder.layout.position != state.encoder.layout.position:
             raise InvalidInput(

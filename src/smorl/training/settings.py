@@ -15,6 +15,7 @@ from smorl.methods import View, get_method
 from smorl.planning.controllers import ControllerName
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
+from smorl.representations.scalor.tracking.tracker import TrackerConfig
 from smorl.representations.vae.settings import VaeConfig, VaeTraining
 
 
@@ -67,6 +68,8 @@ class RunConfig:
     # Where methods that see pixels get their perception: a preset to train first (scalor-2), a
     # perception run, or shipped:scalor-2.
     perception: str | None = None
+    # How methods that see objects in pictures follow them.
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
     # Of methods that train a VAE of their own. None: the method has no VAE.
     latent: LatentConfig | None = None
     seed: int = 0

@@ -73,8 +73,7 @@ class TrainState:
             vae = BetaVae(config.latent.model, seed=torch_seed(config.seed, "vae"))
             inputs = replace(inputs, vae=vae)
         goals = config.goals
-        # The paper's reward by ID goes by the IDs of the paper's tracker.
-        inputs = replace(inputs, memory=goals.reward == "matching")
+        inputs = replace(inputs, tracker=config.tracker)
         encoder = get_method(config.method).encoder(inputs)
         prior = initial_prior(config, encoder.layout, inputs.perception)
         if inputs.perception is not None and goals.match_threshold is None:

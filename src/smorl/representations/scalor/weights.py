@@ -51,14 +51,13 @@ class PerceptionWeights:
     threshold: float
     meta: dict[str, Any] = field(default_factory=dict)
 
-    def tracker(self, config: TrackerConfig | None = None, *, memory: bool = True) -> ScalorTracker:
+    def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
         """Return the encoder: pictures to objects with normalised appearance.
 
-        By default the tracker recognises what comes back into view by `threshold`; without
-        `memory` nothing is remembered, and IDs are the model's own.
+        If the settings do not say otherwise, it recognises what comes back by `threshold`.
         """
-        config = TrackerConfig(same=self.threshold) if config is None else config
-        config = config if memory else replace(config, memory=0)
+        config = TrackerConfig() if config is None else config
+        config = replace(config, same=self.threshold) if config.same is None else config
         return ScalorTracker(self.model, self.what_mean, self.what_basis, config)
 
     @property

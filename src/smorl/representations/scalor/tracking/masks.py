@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
-_FOOT = 0.32  # of an object's height, image coordinates, decides where it stands; a puck's height
+FOOT = 0.32  # of an object's height, image coordinates, decides where it stands; a puck's height
 
 
 def visible_pixels(masks: Tensor, where: Tensor, size: int) -> Tensor:
@@ -19,10 +19,10 @@ def visible_pixels(masks: Tensor, where: Tensor, size: int) -> Tensor:
     return covered * where[..., 0] * where[..., 1] * (size / glimpse) ** 2
 
 
-def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+def extent_of(masks: Tensor, where: Tensor, foot: float = FOOT) -> tuple[Tensor, Tensor]:
     """Place and half extent (B, N, 2) of masks (B, N, G, 1, G) in boxes where (B, N, 4).
 
-    The place is the centre of the mask's lowest part, up to `_FOOT` high. For a puck that is all of
+    The place is the centre of the mask's lowest part, up to `foot` high. For a puck that is all of
     it. Of something tall, such as the arm, it is the end that reaches down to the table: a camera
     that looks from above sees where things stand at their lower end. If that centre is beside the
     mask, the nearest point on the mask is taken. Places stay inside the picture. The half extent is
@@ -35,14 +35,14 @@ def extent_of(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
     profiles = torch.stack([weight.sum(2), weight.sum(3)], 2) / total[..., None, None]
     mean = profiles @ grid
     deviation = ((profiles @ grid**2) - mean**2).clamp_min(1e-6).sqrt()
-    foot = weight * _foot(profiles[:, :, 1], grid, where[..., 1:2])[..., None]
-    sides = torch.stack([foot.sum(2), foot.sum(3)], 2) / foot.sum((2, 3))[..., None, None]
+    low = weight * _lowest(profiles[:, :, 1], grid, where[..., 1:2], foot)[..., None]
+    sides = torch.stack([low.sum(2), low.sum(3)], 2) / low.sum((2, 3))[..., None, None]
     place = where[..., 2:] + where[..., :2] * _onto(sides @ grid, weight > 1e-3, grid)
     return place.clamp(-1, 1), where[..., :2] * (2 * deviation).clamp_max(1)
 
 
-def _foot(rows: Tensor, grid: Tensor, half_height: Tensor) -> Tensor:
-    """Share (B, N, G) of each row that belongs to the lowest `_FOOT` of a mask.
+def _lowest(rows: Tensor, grid: Tensor, half_height: Tensor, foot: float) -> Tensor:
+    """Share (B, N, G) of each row that belongs to the lowest `foot` of a mask.
 
     rows (B, N, G) is the mask's mass per row. Both ends are found to a fraction of a row, so that
     a moving object has a smoothly moving foot.
@@ -50,7 +50,7 @@ def _foot(rows: Tensor, grid: Tensor, half_height: Tensor) -> Tensor:
     step = 2 / len(grid)
     filled = (rows / rows.amax(-1, keepdim=True).clamp_min(1e-9) / 0.25).clamp_max(1)
     lowest = torch.where(filled > 0.05, grid + step * (filled - 0.5), -1.0).amax(-1, keepdim=True)
-    top = lowest - _FOOT / half_height.clamp_min(1e-6)
+    top = lowest - foot / half_height.clamp_min(1e-6)
     return ((grid + step / 2 - top) / step).clamp(1e-6, 1)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import Slots
-from smorl.representations.scalor.tracking.search import keeps_colour, same_thing, search
+from smorl.representations.scalor.tracking.search import keeps_colour, same_thing, search, stay
 
 # Normalised difference of looks from one frame to the next beyond which a tracked object has become
 # another one: the model hands a half-hidden puck's slot to the arm. Different objects are about the
@@ -54,6 +54,7 @@ def remember(
     what_basis: Tensor,
     limit: int,
     same: float,
+    look: bool = True,
 ) -> tuple[State, Memory]:
     """Update the memory after a frame; return the state with restored IDs, and the memory.
 
@@ -61,16 +62,18 @@ def remember(
     looks like a remembered one (normalised what distance below `same`) is that one, and gets its
     ID back. A lost object is remembered while it may be somewhere near its last place
     (see `search`), for at most `limit` frames out of sight, unless a live object looks the same.
+    If nobody is to `look` for it, it stays where it was last seen.
     `covered` (B, 1, S, S) says where something stands before the background.
     """
     slots, kept = _come_back(state.slots, memory.slots, what_basis, same)
-    state, lost = _go_missing(model, before, replace(state, slots=slots), images, what_basis, same)
+    state = replace(state, slots=slots)
+    state, lost = _go_missing(model, before, state, images if look else None, what_basis, same)
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
     count = slots.alive.shape[1]
     chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
     held, age = _pick(kept, lost, chosen), age.gather(1, chosen)
-    found = search(model, held, images, covered)
+    found = search(model, held, images, covered) if look else stay(held)
     age = torch.where(found.shows, age.clamp_max(1), age)
     alive = held.alive & (age <= limit) & found.possible
     held, slots = replace(found.slots, alive=alive), state.slots
@@ -100,17 +103,21 @@ def _go_missing(
     model: Scalor,
     before: Slots,
     state: State,
-    images: Tensor,
+    images: Tensor | None,
     what_basis: Tensor,
     same: float,
 ) -> tuple[State, Slots]:
-    """Return the state, with new IDs for what took a slot over, and the objects that are lost."""
+    """Return the state, with new IDs for what took a slot over, and the objects that are lost.
+
+    Given `images`, a slot whose place still shows the old colour was not taken over.
+    """
     slots = state.slots
     gap = _difference(before, slots, what_basis)
     double = ((gap < same) & slots.alive[:, None]).any(2)
     named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
     turned = named & before.alive[..., None] & (gap > TURNED) & ~double[..., None]
-    turned &= ~keeps_colour(model, before, slots, turned, images)
+    if images is not None:
+        turned &= ~keeps_colour(model, before, slots, turned, images)
     lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double)
     thief = turned.any(1)
     fresh = torch.cumsum(thief, 1) - 1 + state.next_id[:, None]

@@ -71,6 +71,11 @@ def search(model: Scalor, lost: Slots, images: Tensor, covered: Tensor) -> Found
     return Found(replace(lost, where=where), shows & lost.alive, possible & lost.alive)
 
 
+def stay(lost: Slots) -> Found:
+    """Take lost objects to be where they were last seen, without a look at the picture."""
+    return Found(lost, torch.zeros_like(lost.alive), lost.alive)
+
+
 def keeps_colour(model: Scalor, before: Slots, now: Slots, pairs: Tensor, images: Tensor) -> Tensor:
     """Of `pairs` (B, N, M) of slots before and now: does the place now show the colour before?
 

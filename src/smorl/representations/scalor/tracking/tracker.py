@@ -13,7 +13,7 @@ from smorl.errors import InvalidInput
 from smorl.representations.scalor.model.geometry import paste_each
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import Slots, nearness
-from smorl.representations.scalor.tracking.masks import extent_of, visible_pixels
+from smorl.representations.scalor.tracking.masks import FOOT, extent_of, visible_pixels
 from smorl.representations.scalor.tracking.memory import (
     Looks,
     Memory,
@@ -27,19 +27,39 @@ from smorl.representations.scalor.tracking.search import own_masks
 from smorl.types import ObjectLayout, ObjectSet
 
 _LEAST_PIXELS = 8  # an object that covers fewer is not there
+_WHOLE = 2.0  # image coordinates: as much as a picture holds
+DEFAULT_SAME = 0.5  # where no perception says better: codes of different objects are sqrt(2) apart
 _ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
 
 
-_PLAIN = {"memory": 0, "unique": False, "smooth": 0.0, "patience": 0, "settle": 0.0}
+_PLAIN = {
+    "memory": 0,
+    "search": False,
+    "own_masks": False,
+    "unique": False,
+    "smooth": 0.0,
+    "patience": 0,
+    "settle": 0.0,
+    "foot": 0.0,
+    "depth_order": False,
+}
 
 
 @dataclass(frozen=True)
 class TrackerConfig:
-    """How a trained model is used. The model's own thresholds of birth and death apply."""
+    """How a trained model is used; all but `first_passes` is ours, see `plain`.
+
+    The model's own thresholds of birth and death apply.
+    """
 
     first_passes: int = 5  # Paper: the first frame and goal images are processed 5 times.
     memory: int = 40  # frames a hidden object keeps its last place; 0: none
-    same: float = 0.5  # what distance (normalised) below which a new object is a remembered one
+    search: bool = True  # hidden objects are looked for, by their colour; assumes one colour each
+    # What a smaller object shows in its own colour is not the larger one's, even if drawn as such.
+    own_masks: bool = True
+    # Normalised distance of appearances below which a new object is a remembered one; None: the
+    # matching threshold of the perception.
+    same: float | None = None
     # Objects that look the same are one object seen twice; the larger view counts. Matching by
     # appearance (Eq. 7) assumes as much. Switch it off where objects are alike.
     unique: bool = True
@@ -49,16 +69,27 @@ class TrackerConfig:
     # Image coordinates within which a place that is measured anew counts in part only, the less the
     # nearer it is to the former one: an object at rest does not tremble. 0: it counts in full.
     settle: float = 0.02
+    # Image coordinates: how much of an object's lower end decides where it stands, about the height
+    # of the things to be moved. 0: the centre of all of it counts.
+    foot: float = FOOT
+    depth_order: bool = True  # depth as an order from far to near; False: the model's own number
 
     def __post_init__(self) -> None:
-        if self.first_passes < 1 or min(self.memory, self.same, self.patience, self.settle) < 0:
-            raise InvalidInput(
-                f"tracker settings out of range: first_passes={self.first_passes} (at least 1), "
-                f"memory={self.memory}, same={self.same}, patience={self.patience} and "
-                f"settle={self.settle} (at least 0)."
-            )
-        if not 0 <= self.smooth < 1:
-            raise InvalidInput(f"tracker.smooth is {self.smooth}; it is a share below 1.")
+        checks = {
+            "first_passes": self.first_passes >= 1,
+            "memory": self.memory >= 0,
+            "same": self.same is None or self.same >= 0,
+            "smooth": 0 <= self.smooth < 1,
+            "patience": self.patience >= 0,
+            "settle": self.settle >= 0,
+            "foot": self.foot >= 0,
+        }
+        for name, good in checks.items():
+            if not good:
+                raise InvalidInput(
+                    f"tracker.{name} = {getattr(self, name)} is out of range: first_passes is at "
+                    "least 1, smooth a share below 1, the others at least 0."
+                )
 
     @classmethod
     def plain(cls, **settings: Any) -> TrackerConfig:
@@ -109,6 +140,7 @@ class ScalorTracker:
     ) -> None:
         self.model = model.eval().requires_grad_(False)
         self.config = TrackerConfig() if config is None else config
+        self.same = DEFAULT_SAME if self.config.same is None else self.config.same
         size = model.config.what
         mean = np.zeros(size) if what_mean is None else what_mean
         basis = np.eye(size) if what_basis is None else what_basis
@@ -170,7 +202,8 @@ class ScalorTracker:
                 unlike_background(images, frame),
                 self.what_basis,
                 self.config.memory,
-                self.config.same,
+                self.same,
+                self.config.search,
             )
         return self._report(carry, state, memory, frame, images)
 
@@ -235,9 +268,10 @@ class ScalorTracker:
             present = present & ~self._double(what, masks, objects, age)
         share = (age / max(1, self.config.memory))[..., None].float()
         shown = present[..., None]
-        if self.config.memory:
+        if self.config.own_masks:
             masks = own_masks(self.model, replace(objects, alive=present), masks, images)
-        place, extent = extent_of(masks, objects.where)
+        place, extent = extent_of(masks, objects.where, self.config.foot or _WHOLE)
+        depth = nearness(objects) if self.config.depth_order else objects.depth
         ids = torch.where(present, objects.ids, -1)
         place = settled(ids, place, former, carry.place, self.config.settle)
         motion = motion_of(ids, place, former, carry.place)
@@ -245,7 +279,7 @@ class ScalorTracker:
             what=(what * shown).numpy(),
             position=(place * shown).numpy(),
             scale=(extent * shown).numpy(),
-            depth=(torch.cat([nearness(objects), share], -1) * shown).numpy(),
+            depth=(torch.cat([depth, share], -1) * shown).numpy(),
             present=present.numpy(),
             ids=ids.numpy(),
             motion=motion.numpy(),
@@ -264,7 +298,7 @@ class ScalorTracker:
 
     def _double(self, what: Tensor, masks: Tensor, objects: Slots, age: Tensor) -> Tensor:
         """Which objects (B, N) are a smaller view of another one that looks the same."""
-        alike = torch.cdist(what, what) < _ALIKE * self.config.same
+        alike = torch.cdist(what, what) < _ALIKE * self.same
         area = masks.sum((2, 3, 4)) * objects.where[..., 0] * objects.where[..., 1]
         area = area / (1 + age)
         larger = area[:, None] > area[..., None]  # (B, i, j): j is larger than i
