@@ -6,7 +6,15 @@ from dataclasses import replace
 import pytest
 
 from smorl.errors import DamagedFile, RunConflict
-from smorl.paper.jobs import Job, Training, conflicts, pending, state_of, train
+from smorl.paper.jobs import (
+    Job,
+    Training,
+    conflicts,
+    pending,
+    state_of,
+    train,
+    with_tensorboard,
+)
 from smorl.paper.record import put_on_record
 
 RESULT = {"env_steps": 240, "object_distance": 0.1, "passive_distance": 0.2, "seconds": 3.0,
@@ -36,6 +44,13 @@ def test_the_command_is_what_one_would_type(job, tmp_path):
     assert file.line() == f"mkdir -p {folder} && smorl evaluate x --json > {folder}/x.json"
     folder.mkdir()
     assert file.line() == f"smorl evaluate x --json > {folder}/x.json"
+
+
+def test_agents_can_log_for_tensorboard_and_nothing_else_can(job, tmp_path):
+    assert with_tensorboard(job).command == (*job.command, "--tensorboard")
+    eyes = train(Training("debug-scalor", 0, perception=True), tmp_path / "eyes")
+    file = Job(("smorl", "x"), tmp_path / "x.json")
+    assert (with_tensorboard(eyes), with_tensorboard(file)) == (eyes, file)
 
 
 def test_states_of_a_run(job):

@@ -7,7 +7,8 @@ import signal
 import pytest
 
 from smorl.paper.jobs import Job, Training, state_of, train
-from smorl.paper.runner import Runner
+from smorl.paper.local import LocalPlace
+from smorl.paper.runner import Ended, Runner
 
 
 def version(path, needs=(), *, words=("smorl", "--version")):
@@ -17,7 +18,8 @@ def version(path, needs=(), *, words=("smorl", "--version")):
 
 def run(jobs, workers, tmp_path, show=lambda runner: None):
     notes = []
-    outcome = Runner(jobs, workers, tmp_path / "logs").run(show, notes.append)
+    place = LocalPlace(workers, tmp_path / "logs")
+    outcome = Runner(jobs, place).run(show, notes.append)
     return outcome, notes
 
 
@@ -64,6 +66,60 @@ def test_a_run_that_became_another_one_is_a_failure_too(tmp_path):
     outcome, _ = run([strange, good], 1, tmp_path)
     assert outcome.done == [good]
     assert "seed: run has 1, asked 0" in outcome.failed["run"]
+
+
+class Scripted:
+    """A place where jobs end as told, without running anything."""
+
+    def __init__(self, ends):
+        self.ends, self.started = {name: list(ended) for name, ended in ends.items()}, []
+
+    def room(self, job, running):
+        return not running
+
+    def start(self, job):
+        self.started.append(job.name)
+        return ScriptedJob(job, self.ends[job.name].pop(0))
+
+    def refresh(self, running):
+        pass
+
+
+class ScriptedJob:
+    def __init__(self, job, end):
+        self.job, self.end = job, end
+
+    def poll(self):
+        if self.end.code == 0:
+            self.job.writes.write_text("done")
+        return self.end
+
+    def stop(self):
+        self.end = Ended(130, "saved")
+
+
+LOST, CRASHED = Ended(1, "its node died.", lost=True), Ended(-9, "Killed")
+REFUSED, DONE = Ended(2, "diverged"), Ended(0, "")
+
+
+@pytest.mark.parametrize(
+    ("ends", "started", "done", "problem"),
+    [
+        ([LOST, CRASHED, DONE], 3, True, None),
+        ([LOST, LOST, LOST], 3, False, "its node died."),
+        ([CRASHED, CRASHED, CRASHED], 3, False, "Killed [exit code -9]"),
+        ([REFUSED], 1, False, "diverged [exit code 2]"),
+    ],
+)
+def test_what_was_lost_is_tried_again_and_what_would_fail_again_is_not(
+    tmp_path, ends, started, done, problem
+):
+    place, notes, job = Scripted({"a.txt": ends}), [], version(tmp_path / "a.txt")
+    outcome = Runner([job], place, retries=2).run(lambda runner: None, notes.append)
+    assert len(place.started) == started
+    assert outcome.done == ([job] if done else [])
+    assert outcome.failed.get("a.txt") == problem
+    assert sum("It goes on" in note for note in notes) == started - 1
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "curves": ("smorl.cli.curves", "draw learning curves from runs or committed results"),
     "figures": ("smorl.cli.figures", "draw the figures of the paper; write the page of claims"),
     "reproduce": ("smorl.cli.reproduce", "make a figure of the paper: plan, run, keep, draw"),
+    "sweep": ("smorl.cli.sweep", "many runs of a preset, settings varied by grid or search"),
     "bench": ("smorl.cli.bench", "measure speed: `bench envs`, `bench learner`"),
 }
 

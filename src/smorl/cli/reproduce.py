@@ -5,12 +5,19 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
+from smorl.cli.places import (
+    add_place_options,
+    campaign_of,
+    carry_out,
+    check_place,
+    open_place,
+    say_end,
+)
 from smorl.errors import InvalidInput, RunConflict
 from smorl.paper.costs import said
-from smorl.paper.jobs import Job, conflicts, pending
+from smorl.paper.jobs import Job, conflicts, pending, with_tensorboard
 from smorl.paper.plan import FIGURES, Figure, get_figure, jobs_of
 from smorl.paper.recipes import SCALES, Setting
 
@@ -24,8 +31,11 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(_listing())
         return 0
     figure = get_figure(args.figure)
+    check_place(args)
     setting = _setting(figure, args)
     jobs = jobs_of(figure, setting)
+    jobs = [with_tensorboard(job) for job in jobs] if args.tensorboard else jobs
+    campaign = campaign_of(args, jobs)
     states, wrong = conflicts(jobs)
     todo = pending(jobs, states)
     more = f" ({len(wrong) - 1} more like this)" if len(wrong) > 1 else ""
@@ -35,19 +45,25 @@ def main(argv: list[str]) -> int:
         return 0
     if wrong:
         raise RunConflict(wrong[0] + more)
-    cost = said(sum(job.minutes for job in todo) / args.jobs)
-    run = f"{len(todo)} of {len(jobs)} commands to run, about {cost}" if todo else "nothing to run"
-    sys.stderr.write(f"{figure.name}: {run}.\n")
     command = shlex.join(["smorl", "reproduce", *argv])
-    code = _run(todo, args.jobs, setting.runs() / "logs", command) if todo else 0
+    code = 0
+    if todo:
+        with open_place(args, campaign, setting.runs() / "logs", todo) as place:
+            cost = said(sum(job.minutes for job in todo) / place.size)
+            sys.stderr.write(
+                f"{figure.name}: {len(todo)} of {len(jobs)} commands to run, about {cost}.\n"
+            )
+            outcome = carry_out(todo, place, args.retries)
+        code = say_end(outcome, len(todo), command, "no figure was drawn")
+    else:
+        sys.stderr.write(f"{figure.name}: nothing to run.\n")
     return code or _conclude(figure, setting, jobs, args)
 
 
 def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
     seeds = figure.default_seeds if args.seeds is None else args.seeds
-    for name, value in (("seeds", seeds), ("jobs", args.jobs)):
-        if value < 1:
-            raise InvalidInput(f"--{name} {value} must be at least 1.")
+    if seeds < 1:
+        raise InvalidInput(f"--seeds {seeds} must be at least 1.")
     if figure.single and seeds != 1:
         raise InvalidInput(f"{figure.name} looks at one model; leave --seeds {seeds} out.")
     if args.perception == "shipped" and args.scale == "paper":
@@ -57,32 +73,6 @@ def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
         )
     own = args.perception == "own" or args.scale == "paper"
     return Setting(args.scale, tuple(range(seeds)), own, Path(args.out), Path(args.results))
-
-
-def _run(todo: Sequence[Job], workers: int, logs: Path, command: str) -> int:
-    """Run what there is to do; 0 if all went well."""
-    from smorl.paper.progress import Board
-    from smorl.paper.runner import Runner
-
-    runner = Runner(todo, workers, logs)
-    with Board(todo, workers) as board:
-
-        def show(r: Runner) -> None:
-            gone = [*r.outcome.blocked, *(j for j in todo if j.name in r.outcome.failed)]
-            board.show(r.outcome.done, [child.job for child in r.running], gone)
-
-        outcome = runner.run(show, board.note)
-    if outcome.stopped:
-        sys.stderr.write(f"Stopped and saved. The same command goes on: {command}\n")
-        return 130
-    if outcome.failed:
-        blocked = f", {len(outcome.blocked)} that need them not started" if outcome.blocked else ""
-        sys.stderr.write(
-            f"{len(outcome.failed)} of {len(todo)} failed ({', '.join(outcome.failed)}){blocked}; "
-            f"no figure was drawn. The same command tries again: {command}\n"
-        )
-        return 1
-    return 0
 
 
 def _conclude(figure: Figure, setting: Setting, jobs: list[Job], args: argparse.Namespace) -> int:
@@ -142,9 +132,9 @@ def _parser() -> argparse.ArgumentParser:
         help="of SMORL from pixels at the fast scale: the one that comes with the package "
         "(default), or one trained first for every seed",
     )  # fmt: skip
-    parser.add_argument("--jobs", type=int, default=1, metavar="J", help="side by side (default 1)")
     parser.add_argument("--dry-run", action="store_true", help="only print the commands")
     parser.add_argument("--out", default="runs", help="where runs go (default runs)")
     parser.add_argument("--results", default="results", help="what to keep (default results)")
     parser.add_argument("--images", help=f"pictures (default {_IMAGES})")
+    add_place_options(parser)
     return parser

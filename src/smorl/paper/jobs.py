@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +85,13 @@ class Job:
 def train(training: Training, folder: Path, **fields: Any) -> Job:
     """Return the job that runs a training in `folder`."""
     return Job((*training.words(), "--out", str(folder)), folder, training=training, **fields)
+
+
+def with_tensorboard(job: Job) -> Job:
+    """Return the job with TensorBoard's files beside its metrics, if it trains an agent."""
+    if job.training is None or job.training.perception:
+        return job
+    return replace(job, command=(*job.command, "--tensorboard"))
 
 
 def state_of(job: Job) -> State:

@@ -1,7 +1,8 @@
-"""One bar over all jobs, read from the files that the runs write anyway."""
+"""All jobs on one screen, read from the files that the runs write anyway."""
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 import time
@@ -10,15 +11,15 @@ from pathlib import Path
 from typing import IO, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as RichProgress
+from rich.live import Live
+from rich.text import Text
 
 from smorl.paper.jobs import Job
 from smorl.runs.progress import duration
 
 _TAIL = 65_536  # bytes; a row of metrics is much shorter
 _SETTLED = 20.0  # seconds of this session after which measured speed counts
-_WIDE = 130  # characters
+_NAMED = 8  # runs named on one line
 Shares = Mapping[Path, float]
 
 
@@ -40,6 +41,21 @@ class Gauge:
         row = last_row(self._metrics) if self.total else None
         return 0.0 if row is None else min(1.0, row.get(self.key, 0) / self.total)
 
+    def distance(self) -> float | None:
+        """Return the distance (metres) of the newest evaluation, if there is one."""
+        rows = evaluations(self.job.writes) if self.key == "env_steps" and self.total else []
+        return rows[-1][1] if rows else None
+
+
+def evaluations(run: Path) -> list[tuple[int, float]]:
+    """Return environment steps and distance (metres) of every whole row a run has evaluated."""
+    try:
+        whole, _, _ = (run / "evaluations.csv").read_text("utf-8").rpartition("\n")
+        rows = list(csv.DictReader(whole.splitlines()))
+        return [(int(row["env_steps"]), float(row["object_distance"])) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
 
 def last_row(path: Path) -> dict | None:
     """Return the last whole row of a JSONL file, None if there is none."""
@@ -54,10 +70,11 @@ def last_row(path: Path) -> dict | None:
 
 
 class Board:
-    """Shows how far all jobs are together; weighed by their expected minutes.
+    """Shows how far all jobs are together, weighed by their expected minutes, and each that runs.
 
-    On a terminal: a bar. Elsewhere: a line every `every` seconds. The ETA is that of the table of
-    costs at first, and corrected by what this session measures.
+    On a terminal: a bar, and below it a line for every running job. Elsewhere: a line every
+    `every` seconds. The ETA is that of the table of costs at first, and corrected by what this
+    session measures. `planned`: how many jobs there will be, where not all are known at first.
     """
 
     def __init__(
@@ -65,23 +82,36 @@ class Board:
         jobs: Sequence[Job],
         workers: int,
         *,
+        planned: int = 0,
         stream: IO[str] | None = None,
         every: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._gauges = [Gauge(job) for job in jobs]
         self._workers, self._every, self._clock = workers, every, clock
+        self._planned = max(planned, len(jobs))
         self._stream = sys.stderr if stream is None else stream
         self._began = self._last_line = clock()
         self._looked = float("-inf")
-        self._first = self._work({g.job.writes: g.share() for g in self._gauges})
-        self._bar: RichProgress | None = None
+        self._shares = {g.job.writes: g.share() for g in self._gauges}
+        self._first = self._work(self._shares)
+        self._seen: dict[Path, tuple[float, float]] = {}  # when a run was first seen, how far
+        self._live: Live | None = None
         console = Console(file=self._stream)
         if console.is_terminal and not console.is_dumb_terminal:
-            columns = TextColumn("{task.percentage:3.0f} %"), TextColumn("{task.fields[line]}")
-            bar = BarColumn(bar_width=24)
-            self._bar = RichProgress(bar, *columns, console=console, refresh_per_second=2)
-            self._task = self._bar.add_task("", total=1.0, line="starting")
+            self._live = Live(Text("starting"), console=console, refresh_per_second=2)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """What is shown."""
+        return [gauge.job for gauge in self._gauges]
+
+    def add(self, job: Job) -> None:
+        """Show one more job."""
+        gauge = Gauge(job)
+        self._gauges.append(gauge)
+        self._shares[job.writes] = gauge.share()
+        self._planned = max(self._planned, len(self._gauges))
 
     def show(self, done: Sequence[Job], running: Sequence[Job], gone: Sequence[Job]) -> None:
         """Look at the files, at most once a second, and show. `gone` will never be done."""
@@ -89,28 +119,51 @@ class Board:
         if now - self._looked < 1.0:
             return
         self._looked = now
-        ended = {job.writes for job in (*done, *gone)}
-        shares = {g.job.writes: 1.0 if g.job.writes in ended else g.share() for g in self._gauges}
-        # On a narrow terminal the names of runs would push out the bar.
-        wide = self._bar is None or self._bar.console.width >= _WIDE
-        line = self.describe(shares, len(done), [job.writes for job in running] if wide else [])
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._work(shares) / self._whole, line=line)
+        active, ended = {job.writes for job in running}, {job.writes for job in (*done, *gone)}
+        for gauge in self._gauges:  # what waits does not change
+            path = gauge.job.writes
+            if path in ended or path in active:
+                self._shares[path] = 1.0 if path in ended else gauge.share()
+        line = self.describe(self._shares, len(done))
+        share = self._work(self._shares) / self._whole
+        if self._live is not None:
+            lines = self._lines(active, self._live.console.height - 4)
+            bar = "━" * round(24 * share) + "─" * (24 - round(24 * share))
+            self._live.update(Text("\n".join([f"{bar} {100 * share:3.0f} %  {line}", *lines])))
         elif now - self._last_line >= self._every:
             self._last_line = now
-            self.note(f"{100 * self._work(shares) / self._whole:.0f} %, {line}")
+            names = self._lines(active, _NAMED)
+            more = f" ({', '.join(' '.join(name.split()) for name in names)})" if names else ""
+            self.note(f"{100 * share:.0f} %, {line}{more}")
 
-    def describe(self, shares: Shares, done: int, running: Sequence[Path]) -> str:
-        """Return the state as one line."""
+    def describe(self, shares: Shares, done: int) -> str:
+        """Return the state of all jobs as one line."""
         gauges = [g for g in self._gauges if g.key == "env_steps" and g.total]
-        parts = [f"{done} of {len(self._gauges)} done"]
-        if gauges:
+        parts = [f"{done} of {self._planned} done"]
+        if gauges and self._planned == len(self._gauges):
             steps = sum(round(shares[g.job.writes] * g.total) for g in gauges)
             parts.append(f"{steps:,} of {sum(g.total for g in gauges):,} steps")
         parts.append(f"ETA {duration(self.rest(shares))}")
-        names = {g.job.writes: g.job.name for g in self._gauges}
-        now = ", ".join(f"{names[path]} {100 * shares[path]:.0f} %" for path in running)
-        return ", ".join(parts) + (f" ({now})" if now else "")
+        return ", ".join(parts)
+
+    def _lines(self, active: set[Path], room: int) -> list[str]:
+        """Return a line for every job that runs, as many as there is room for."""
+        gauges = [g for g in self._gauges if g.job.writes in active]
+        shown = gauges if len(gauges) <= room else gauges[: max(1, room - 1)]
+        width = max((len(g.job.name) for g in shown), default=0)
+        lines = [self._line(gauge, width) for gauge in shown]
+        rest = len(gauges) - len(shown)
+        return [*lines, f"and {rest} more"] if rest else lines
+
+    def _line(self, gauge: Gauge, width: int) -> str:
+        share, now = self._shares[gauge.job.writes], self._clock()
+        began, first = self._seen.setdefault(gauge.job.writes, (now, share))
+        line = f"{gauge.job.name:<{width}} {100 * share:3.0f} %"
+        distance = gauge.distance()
+        line += "" if distance is None else f" {distance:.3f} m"
+        if share > first and now > began and self._live is not None:
+            line += f" ETA {duration((1 - share) * (now - began) / (share - first))}"
+        return line
 
     def rest(self, shares: Shares) -> float:
         """Return the seconds that are left."""
@@ -122,24 +175,25 @@ class Board:
 
     def note(self, text: str) -> None:
         """Write a line of its own, above the bar if there is one."""
-        if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
             self._stream.write(text + "\n")
             self._stream.flush()
 
     @property
     def _whole(self) -> float:
-        return sum(g.job.minutes for g in self._gauges) or 1.0
+        known = sum(g.job.minutes for g in self._gauges)
+        return known * self._planned / max(1, len(self._gauges)) or 1.0
 
     def _work(self, shares: Shares) -> float:
         return sum(g.job.minutes * shares[g.job.writes] for g in self._gauges)
 
     def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
+        if self._live is not None:
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._live is not None:
+            self._live.stop()

@@ -1,0 +1,1 @@
+"""Campaigns and searches on more than one machine: Ray, SLURM, a shared folder."""

@@ -1,0 +1,252 @@
+"""Campaigns on a real Ray, started for the test: three nodes, one killed, the driver too."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from smorl.cluster.remote import Campaign
+from smorl.cluster.shared import Shared
+from smorl.errors import InvalidInput
+from smorl.paper.jobs import Job, Training, conflicts, pending, train
+from smorl.paper.local import LocalPlace
+from smorl.paper.runner import Runner
+from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
+
+pytest.importorskip("ray")
+NODE = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
+# Long enough to be cut in the middle; a checkpoint after every round.
+LONG = {
+    "collect.total_steps": "1600", "checkpoint_minutes": "0", "evaluation.every": "800",
+    "threads": "1",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _as_fast_as_others(monkeypatch):
+    """Ray makes its workers give way to everything else; tests that wait for them must not."""
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """A cluster of three nodes on this machine, joined by nobody yet."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SMORL_SCRATCH", str(tmp_path / "scratch"))
+    found = Cluster(initialize_head=True, head_node_args=NODE)
+    yield found
+    ray.shutdown()
+    found.shutdown()
+
+
+def runs(folder, seeds, **more):
+    settings = tuple((LONG | more).items())
+    return [train(Training("debug", s, settings), folder / f"a-seed{s}") for s in seeds]
+
+
+def carry_out(jobs, place, show=lambda runner: None):
+    notes = []
+    return Runner(jobs, place).run(show, notes.append), notes
+
+
+def assert_same_runs(one, other, jobs):
+    for job in jobs:
+        a, b = one / job.writes, other / job.writes
+        assert_same_files(a, b, "metrics.jsonl", "evaluations.csv", "config.json")
+        assert_same_checkpoints(a, b)
+        assert_same_results(a, b, "seconds")
+
+
+def test_jobs_on_a_ray_of_our_own(tmp_path, monkeypatch):
+    from smorl.cluster.ray import RayPlace
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("SMORL_SCRATCH", str(tmp_path / "scratch"))
+    first = Job(("smorl", "--version"), Path("a.txt"), printed=True)
+    bad = Job(("smorl", "tran"), Path("bad.txt"), (first.writes,), printed=True)
+    with RayPlace(Campaign(Shared(tmp_path)), Path("logs"), "local", limit=1) as place:
+        assert place.size == 1
+        wide = train(Training("debug", 0, (("threads", "2"),)), Path("wide"))
+        with pytest.raises(InvalidInput, match=r"wants 2 threads .* has 1 cores"):
+            place.check([first, wide])
+        outcome, _ = carry_out([first, bad], place)
+    assert outcome.done == [first]
+    assert "Did you mean 'train'?" in outcome.failed["bad.txt"]
+    assert (tmp_path / "a.txt").read_text().startswith("smorl ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "logs", "scratch"]
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_node_is_lost_in_mid_run_and_nothing_else(cluster, tmp_path):
+    from smorl.cluster.ray import RayPlace
+
+    nodes = [cluster.add_node(**NODE) for _ in range(2)]
+    jobs, shared = runs(Path("runs"), range(3)), tmp_path / "shared"
+    killed = []
+
+    def kill_a_node(runner):
+        whole = list(shared.glob("runs/*/checkpoints/*/manifest.json"))
+        if not killed and len({path.parents[2] for path in whole}) == 3:
+            cluster.remove_node(nodes[0], allow_graceful=False)
+            killed.append(len(runner.running))
+
+    with RayPlace(Campaign(Shared(shared)), Path("logs"), cluster.address) as place:
+        assert place.size == 3
+        outcome, notes = carry_out(jobs, place, kill_a_node)
+    assert killed == [3]
+    assert set(outcome.done) == set(jobs)
+    assert any("died" in note and "attempt 2" in note for note in notes)
+    assert any("resumed at" in path.read_text() for path in shared.glob("logs/*.log"))
+    local = tmp_path / "local"
+    local.mkdir()
+    os.chdir(local)
+    outcome, _ = carry_out(jobs, LocalPlace(1, Path("logs")))
+    assert set(outcome.done) == set(jobs)
+    assert_same_runs(tmp_path, local, jobs)  # what was followed, also what came back from there
+
+
+@pytest.mark.slow
+def test_the_driver_is_killed_and_started_again(cluster, tmp_path):
+    command = [
+        sys.executable, "-m", "smorl", "sweep", "debug", "--set", "sac.lr=1e-3,2e-3",
+        "--on", "ray", "--out", "runs", *(w for k, v in LONG.items() for w in (f"--{k}", v)),
+    ]  # fmt: skip
+    env = {**os.environ, "RAY_ADDRESS": cluster.address}
+    driver = subprocess.Popen(command, env=env, start_new_session=True)
+    wait_for(lambda: list(tmp_path.glob("runs/*/checkpoints/*/manifest.json")), driver)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    assert not list(tmp_path.glob("runs/*/result.json"))
+    again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    assert again.returncode == 0, again.stderr
+    assert "2 of 2 runs to do" in again.stderr
+    results = sorted(tmp_path.glob("runs/*/result.json"))
+    assert len(results) == 2
+    assert "resumed at step" in (tmp_path / "runs/logs" / log_of(results)).read_text()
+    os.chdir(tmp_path)
+    again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    assert "runs to do" not in again.stderr  # all is there
+    local = [*command, "--jobs", "1"]
+    local[local.index("ray")] = "local"
+    (tmp_path / "local").mkdir()
+    assert subprocess.run(local, cwd=tmp_path / "local", timeout=600).returncode == 0
+    settings = [(*LONG.items(), ("sac.lr", lr)) for lr in ("1e-3", "2e-3")]
+    jobs = [
+        train(Training("debug", 0, s), Path(f"runs/sac.lr={lr}-seed0"))
+        for s, lr in zip(settings, ("1e-3", "2e-3"), strict=True)
+    ]
+    assert_same_runs(tmp_path, tmp_path / "local", jobs)
+
+
+def log_of(results):
+    return f"{results[0].parent.name}.log"
+
+
+def wait_for(condition, process):
+    began = time.monotonic()
+    while not condition():
+        assert process.poll() is None
+        assert time.monotonic() - began < 600
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_all_runs_on_the_cluster(cluster, tmp_path):
+    from smorl.cluster.ray import RayPlace
+
+    cluster.add_node(**NODE)
+    jobs = runs(Path("runs"), range(3))
+
+    def interrupt(runner):
+        if not runner.outcome.stopped and len(list(tmp_path.glob("runs/*/metrics.jsonl"))) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with RayPlace(Campaign(Shared(tmp_path)), Path("logs"), cluster.address) as place:
+        outcome, _ = carry_out(jobs, place, interrupt)
+    assert outcome.stopped
+    assert not outcome.failed
+    assert len(list(tmp_path.glob("runs/*/checkpoints/*/manifest.json"))) >= 2
+    states, _ = conflicts(jobs)
+    assert sorted(states) == ["begun", "begun", "new"]
+    assert pending(jobs, states) == jobs
+
+
+class Watched:
+    """A place that notes how long every job takes beyond its own command."""
+
+    def __init__(self, place):
+        self.place, self.size, self.overheads = place, place.size, []
+
+    def room(self, job, running):
+        return self.place.room(job, running)
+
+    def start(self, job):
+        return WatchedJob(self.place.start(job), self.overheads)
+
+    def refresh(self, running):
+        self.place.refresh(running)
+
+
+class WatchedJob:
+    def __init__(self, child, overheads):
+        self.job, self.child, self.overheads = child.job, child, overheads
+        self.began = time.monotonic()
+
+    def poll(self):
+        ended = self.child.poll()
+        if ended is not None:
+            self.overheads.append(time.monotonic() - self.began - ended.seconds)
+        return ended
+
+    def stop(self):
+        self.child.stop()
+
+
+def memory():
+    """Resident megabytes of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.slow
+def test_two_hundred_tiny_jobs_cost_little_and_leave_nothing(tmp_path, monkeypatch):
+    import ray
+
+    from smorl.cluster.ray import RayPlace
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SMORL_SCRATCH", str(tmp_path / "scratch"))
+    number = 200
+    jobs = [
+        Job(("smorl", "--version"), Path(f"runs/{n:03d}.txt"), printed=True) for n in range(number)
+    ]
+    seen = []
+
+    def look(runner):
+        seen.append((len(runner.outcome.done), memory(), len(os.listdir("/proc/self/fd"))))
+
+    with RayPlace(Campaign(Shared(tmp_path)), Path("logs"), "local", limit=1) as place:
+        watched = Watched(place)
+        outcome, _ = carry_out(jobs, watched, look)
+        left = ray.available_resources()
+    assert len(outcome.done) == number
+    later = sorted(watched.overheads[2:])  # the first ones wait for Ray's workers to start
+    middle = later[len(later) // 2]
+    warm = [row for row in seen if row[0] >= number // 4]
+    print(f"overhead: median {middle:.2f} s, largest {later[-1]:.2f} s")
+    print(f"driver: {warm[0][1]:.0f} MB at a quarter, {warm[-1][1]:.0f} MB at the end")
+    assert middle < 2.0
+    assert warm[-1][1] - warm[0][1] < 20.0
+    assert warm[-1][2] <= warm[0][2] + 4
+    assert left["CPU"] == 1.0
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert not (tmp_path / ".smorl").exists()
