@@ -13,20 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from smorl.learners.layers import EnsembleMLP
-from smorl.learners.set_encoders import DeepSets, Flat, GoalAttention
+from smorl.learners.set_encoders import TorsoConfig, build_torso
 from smorl.types import ObjectLayout
-
-
-@dataclass(frozen=True)
-class TorsoConfig:
-    """How a set of objects and a goal become one vector."""
-
-    kind: Literal["attention", "deepsets", "deepsets-padded", "flat"] = "attention"
-    embedding: int = 48  # d_e, split over the conditional heads
-    heads: int = 3  # conditional heads
-    free_heads: int = 1  # heads of the learned, goal-unconditional queries
-    queries: int = 0  # M learned queries; 0 switches the unconditional part off
-    aggregate: int = 128  # width of the DeepSets sum
 
 
 @dataclass(frozen=True)
@@ -90,6 +78,7 @@ class Inputs:
         self.matched, self.body = config.matched, config.body
         # Appearance clusters (C, W) and how often each rests (C,); nothing is known at first.
         self.centres, self.rest = torch.zeros(1, layout.what), torch.zeros(1)
+        self.reach = torch.zeros(layout.position)
 
     def __call__(self, objects: Tensor, present: Tensor, goal: Tensor) -> Seen:
         objects, goal = objects[..., self.used], goal[..., self.used]
@@ -113,11 +102,23 @@ class Inputs:
         """Learn how often appearances rest under random actions; see `smorl.goals.own_body`."""
         self.centres, self.rest = torch.as_tensor(centres), torch.as_tensor(rest)
 
+    def know_reach(self, reach: np.ndarray) -> None:
+        """Learn where (P,) the body touches, from its middle; see `smorl.planning.gentle`."""
+        self.reach = torch.as_tensor(reach) / self.scale[self.position]
+
     def _own(self, objects: Tensor, present: Tensor) -> Tensor:
-        """Slot (B,) of the agent's own body: the present object that rests least."""
+        """Slot (B,) of the agent's hand.
+
+        Of what rests less often than not it is the part farthest along `reach`, if that is known;
+        otherwise it is the present object that rests least.
+        """
         what = objects[..., self.what]
         cluster = torch.cdist(what, self.centres.expand(len(what), -1, -1)).argmin(-1)
-        return self.rest[cluster].masked_fill(~present, math.inf).argmin(1)
+        rest = self.rest[cluster].masked_fill(~present, math.inf)
+        if not self.reach.any():
+            return rest.argmin(1)
+        along = (objects[..., self.position] @ self.reach).masked_fill(rest >= 0.5, -math.inf)
+        return torch.where((rest < 0.5).any(1), along.argmax(1), rest.argmin(1))
 
     def _match(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         """Slot (B,) of the present object that looks most like the goal's."""
@@ -137,20 +138,6 @@ class Inputs:
         offset = (towards - place.repeat(1, 1, 2)) * present.unsqueeze(-1)
         added = torch.cat([offset, torch.tanh(4 * offset)], dim=-1)
         return torch.cat([objects, added], dim=-1), F.pad(goal, (0, added.shape[-1]))
-
-
-def build_torso(
-    config: TorsoConfig, features: int, members: int
-) -> GoalAttention | DeepSets | Flat:
-    """Return the set encoder that `config` names; it has an attribute `size`."""
-    if config.kind == "attention":
-        return GoalAttention(
-            members, features, config.embedding, config.heads, config.free_heads, config.queries
-        )
-    if config.kind == "flat":
-        return Flat(members, features)
-    masked = config.kind == "deepsets"
-    return DeepSets(members, features, config.embedding, config.aggregate, masked=masked)
 
 
 class _Network(nn.Module):

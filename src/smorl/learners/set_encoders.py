@@ -6,12 +6,26 @@ the order of slots.
 """
 
 import math
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from smorl.learners.layers import EnsembleLinear
+
+
+@dataclass(frozen=True)
+class TorsoConfig:
+    """How a set of objects and a goal become one vector."""
+
+    kind: Literal["attention", "deepsets", "deepsets-padded", "flat"] = "attention"
+    embedding: int = 48  # d_e, split over the conditional heads
+    heads: int = 3  # conditional heads
+    free_heads: int = 1  # heads of the learned, goal-unconditional queries
+    queries: int = 0  # M learned queries; 0 switches the unconditional part off
+    aggregate: int = 128  # width of the DeepSets sum
 
 
 class AttentionHeads(nn.Module):
@@ -216,3 +230,17 @@ class Flat(nn.Module):
     def project(self, following: Tensor) -> tuple[Tensor, float]:
         """Leave the following layer as it is."""
         return following, 0.0
+
+
+def build_torso(
+    config: TorsoConfig, features: int, members: int
+) -> GoalAttention | DeepSets | Flat:
+    """Return the set encoder that `config` names; it has an attribute `size`."""
+    if config.kind == "attention":
+        return GoalAttention(
+            members, features, config.embedding, config.heads, config.free_heads, config.queries
+        )
+    if config.kind == "flat":
+        return Flat(members, features)
+    masked = config.kind == "deepsets"
+    return DeepSets(members, features, config.embedding, config.aggregate, masked=masked)

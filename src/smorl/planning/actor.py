@@ -21,6 +21,7 @@ from smorl.goals.space import GoalSpace
 from smorl.planning.base import Agent, Chooser, Controller, Situation
 from smorl.planning.choosers import goal_values, make_chooser
 from smorl.planning.controllers import PolicyController
+from smorl.planning.gentle import GentleContact
 from smorl.planning.subgoals import SubgoalConfig, SubgoalCycle
 from smorl.representations.base import Encoder
 from smorl.types import ObjectGoal, ObjectSet
@@ -43,13 +44,15 @@ class Actor:
         actions: int,
         controller: Controller | None = None,
         chooser: Chooser | None = None,
+        gentle: GentleContact | None = None,
     ) -> None:
         """`space` says what matches and what is solved; `actions` is the length A of an action.
 
-        Without more the policy acts, and sub-goals are chosen as `config.order` says.
+        Without more the policy acts, and sub-goals are chosen as `config.order` says. `gentle`
+        slows actions down near objects.
         """
         self.encoder, self.agent, self.space, self.config = encoder, agent, space, config
-        self.actions = actions
+        self.actions, self.gentle = actions, gentle
         self.controller = PolicyController(agent) if controller is None else controller
         self.chooser = make_chooser(config.order, agent) if chooser is None else chooser
         self._situation: Situation | None = None
@@ -98,7 +101,8 @@ class Actor:
 
     def choose(self) -> np.ndarray:
         """Return actions (K, A) for what was observed last; finished rows rest."""
-        self.action = np.array(self.controller.act(self.situation, self.rng), np.float32)
+        action = np.array(self.controller.act(self.situation, self.rng), np.float32)
+        self.action = action if self.gentle is None else self.gentle(self.objects, action)
         self.action[self.finished] = 0.0
         return self.action
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from smorl.learners.networks import TorsoConfig
+from smorl.planning.gentle import GentleConfig
 from smorl.presets import paper
 from smorl.training.settings import RunConfig
 
@@ -21,8 +22,6 @@ VISUAL_STEPS = {
     "rearrange": {1: 100_000, 2: 100_000, 3: 100_000},
 }
 DISTURB = {"push": 8.0, "rearrange": 5.0}
-# Where agents see how fast objects move (docs/decisions/0008); not tried elsewhere yet.
-SEES_MOTION = {("push", 2)}
 
 
 def smorl(task: str, n: int) -> RunConfig:
@@ -39,13 +38,27 @@ def smorl(task: str, n: int) -> RunConfig:
             replay_steps=200_000,
             updates_per_step=0.25,
         ),
-        goals=replace(base.goals, disturbance_penalty=3.0),
+        goals=replace(base.goals, disturbance_penalty=3.0, object_goal_bias=6.0),
+        gentle=GentleConfig(),
         relabel=replace(
             base.relabel, rollout=0.3, future=0.3, imagined=0.4, any_object=0.9, moved=0.01
         ),
-        networks=replace(base.networks, normalise_positions=True, relative=True, matched=True),
+        networks=replace(
+            base.networks,
+            normalise_positions=True,
+            relative=True,
+            matched=True,
+            body=True,
+            motion=True,
+        ),
         learner=replace(
-            base.learner, batch_size=512, lr=2e-3, lr_end=0.1, reward_scale=5.0, policy_every=2
+            base.learner,
+            batch_size=512,
+            lr=2e-3,
+            lr_end=0.1,
+            reward_scale=5.0,
+            policy_every=2,
+            pessimism=0.0,
         ),
         evaluation=replace(
             base.evaluation,
@@ -82,12 +95,11 @@ def visual(task: str, n: int) -> RunConfig:
             match_threshold=1.2,
             no_match_reward=-0.8,
             prior="fitted",
-            object_goal_bias=6.0,
             disturbance_penalty=DISTURB[task],
         ),
         relabel=replace(base.relabel, moved=0.04),
-        networks=replace(base.networks, body=True, motion=(task, n) in SEES_MOTION),
-        learner=replace(base.learner, reward_scale=1.5, batch_size=256, pessimism=0.0, lr_end=0.05),
+        networks=replace(base.networks, motion=n > 1),
+        learner=replace(base.learner, reward_scale=1.5, batch_size=256, lr_end=0.05),
         evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )
 
@@ -104,7 +116,7 @@ def sac_her(task: str, n: int) -> RunConfig:
         base,
         collect=replace(budget.collect, horizon=50, num_envs=25, goals_per_reset=1),
         networks=networks,
-        learner=budget.learner,
+        learner=replace(budget.learner, pessimism=base.learner.pessimism),
         evaluation=replace(base.evaluation, every=budget.evaluation.every),
     )
 

@@ -12,6 +12,7 @@ from smorl.representations.base import Encoder
 from smorl.types import Episode, ObjectGoal, ObjectSet
 
 Act = Callable[[ObjectSet, ObjectGoal], np.ndarray]
+Execute = Callable[[ObjectSet, np.ndarray], np.ndarray]
 
 
 def collect(
@@ -23,6 +24,7 @@ def collect(
     rng: np.random.Generator,
     goals_per_reset: int = 1,
     pictures: list[np.ndarray] | None = None,
+    execute: Execute | None = None,
 ) -> Episode:
     """Run episodes of `horizon` steps in every row, each for a goal of its own (Alg. 2).
 
@@ -31,6 +33,9 @@ def collect(
 
     A row whose physics diverges is reset by its environment; its episodes of this round are left
     out of the result, because they end in another one's start.
+
+    `execute` turns an action into what is carried out, which the encoder is told; the episode keeps
+    the action itself.
 
     `pictures` receives what was observed, one array (K, H + 1, ...) in the order of the result.
 
@@ -50,9 +55,10 @@ def collect(
         path, actions, frames = [objects], [], [observation["observation"]]
         for _ in range(horizon):
             action = act(objects, goal)
-            observation, _, _, truncated, _ = envs.step(action)
+            done = action if execute is None else execute(objects, action)
+            observation, _, _, truncated, _ = envs.step(done)
             whole &= ~truncated
-            carry, objects = encoder.step(carry, observation["observation"], action)
+            carry, objects = encoder.step(carry, observation["observation"], done)
             path.append(objects)
             actions.append(action)
             frames.append(observation["observation"])

@@ -126,6 +126,7 @@ class Trainer:
                 state.streams["collect"],
                 self.config.collect.goals_per_reset,
                 frames,
+                state.gentle,
             )
             state.replay.add(episodes)
             if state.online_vae is not None and frames:

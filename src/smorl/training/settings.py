@@ -13,6 +13,7 @@ from smorl.learners.networks import NetworkConfig
 from smorl.learners.sac import SacConfig
 from smorl.methods import View, get_method
 from smorl.planning.controllers import ControllerName
+from smorl.planning.gentle import GentleConfig
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
 from smorl.representations.scalor.tracking.tracker import TrackerConfig
@@ -77,6 +78,8 @@ class RunConfig:
     checkpoint_minutes: float = 2.0
     collect: CollectConfig = field(default_factory=CollectConfig)
     goals: GoalConfig = field(default_factory=GoalConfig)
+    # Ours, off in the paper presets: slow down near objects (docs/planning.md).
+    gentle: GentleConfig | None = None
     relabel: RelabelConfig = field(default_factory=RelabelConfig)
     networks: NetworkConfig = field(default_factory=NetworkConfig)
     learner: SacConfig = field(default_factory=SacConfig)
@@ -96,6 +99,7 @@ class RunConfig:
             "learner.lr": self.learner.lr > 0,
             "learner.discount": 0 <= self.learner.discount < 1,
             "learner.pessimism": 0 <= self.learner.pessimism <= 1,
+            "gentle": self.gentle is None or 0 < self.gentle.floor <= 1,
             "evaluation.every": self.evaluation.every >= 1,
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }

@@ -11,8 +11,6 @@ import torch
 from smorl.errors import InvalidInput
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import (
-    FittedPrior,
-    cluster_appearances,
     from_arrays,
 )
 from smorl.goals.space import GoalSpace
@@ -21,6 +19,7 @@ from smorl.learners.sac import Sac
 from smorl.methods import EncoderInputs, get_method
 from smorl.planning.actor import Actor
 from smorl.planning.controllers import ControllerName, make_controller
+from smorl.planning.gentle import GentleContact
 from smorl.replay.buffer import Replay
 from smorl.representations.base import Encoder
 from smorl.representations.vae.encoder import VaeEncoder
@@ -36,6 +35,7 @@ from smorl.runs.tensor_file import under
 from smorl.seeding import stream, torch_seed
 from smorl.training.initial_prior import initial_prior
 from smorl.training.online_vae import OnlineVae, model_tensors
+from smorl.training.random_data import fit_prior, fit_rest, needs_rest
 from smorl.training.scores import evaluation_space
 from smorl.training.settings import RunConfig
 
@@ -65,6 +65,7 @@ class TrainState:
     streams: dict[str, np.random.Generator]
     counters: Counters = field(default_factory=Counters)
     online_vae: OnlineVae | None = None  # of methods that train a VAE along
+    gentle: GentleContact | None = None  # known once random data has been seen
 
     @classmethod
     def create(cls, config: RunConfig, inputs: EncoderInputs) -> TrainState:
@@ -128,18 +129,21 @@ class TrainState:
             subgoals if attempts is None else replace(subgoals, attempts=attempts),
             actions=ACTIONS,
             controller=make_controller(controller or settings.controller, agent),
+            gentle=self.gentle,
         )
 
     def begin(self, config: RunConfig) -> None:
         """The random data is complete: fit to it what the method needs before it learns."""
+        seen = self.replay.episodes.objects[: self.replay.size]
         if config.goals.prior == "fitted" and not get_method(config.method).pixels:
-            self.fit_prior(config.seed)
-        if (
-            config.goals.disturbance_penalty
-            or config.goals.object_goal_bias
-            or config.networks.body
-        ):
-            self.fit_rest(config.seed, config.relabel.moved)
+            prior = fit_prior(seen, self.encoder.layout.slots, config.seed)
+            self.space = replace(self.space, prior=prior)
+        if needs_rest(config):
+            rest = fit_rest(seen, self.space, config.seed, config.relabel.moved)
+            self.space = replace(self.space, rest=rest)
+        if config.gentle is not None and self.space.rest is not None:
+            self.gentle = GentleContact.fit(seen, self.space.rest, config.gentle)
+        self._tell_learner()
         if self.online_vae is not None:
             self.online_vae.start()
             if not self.online_vae.pending_batches:
@@ -150,28 +154,6 @@ class TrainState:
         assert self.online_vae is not None
         steps = self.counters.env_steps - config.collect.initial_steps
         self.space = self.online_vae.refresh(self.replay, self.space, steps)
-
-    def fit_prior(self, seed: int) -> None:
-        """Fit p(where | what) to the replayed observations (Alg. 2, line 3)."""
-        objects = self.replay.episodes.objects[: self.replay.size]
-        what, position = objects.what[objects.present], objects.position[objects.present]
-        prior = FittedPrior.fit(what, position, self.encoder.layout.slots, seed)
-        self.space = replace(self.space, prior=prior)
-
-    def fit_rest(self, seed: int, still: float) -> None:
-        """Fit how often each appearance moves less than `still` under random actions."""
-        objects = self.replay.episodes.objects[: self.replay.size]
-        if not objects.present.any():
-            return  # nothing was ever detected, so nothing can be disturbed
-        if isinstance(self.space.prior, FittedPrior):
-            centres = self.space.prior.centres
-        else:
-            what = objects.what[objects.present]
-            clusters = min(self.encoder.layout.slots, len(np.unique(what, axis=0)))
-            centres, _ = cluster_appearances(what, clusters, seed)
-        rest = StillnessModel.fit(centres, objects, still, self.space.threshold)
-        self.space = replace(self.space, rest=rest)
-        self.learner.inputs.know_rest(rest.centres, rest.rest)
 
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
         """Return tensors, arrays and JSON for `save_checkpoint`."""
@@ -185,6 +167,8 @@ class TrainState:
         arrays |= {f"prior/{k}": v for k, v in self.space.prior.to_arrays().items()}
         if self.space.rest is not None:
             arrays |= {f"rest/{k}": v for k, v in self.space.rest.to_arrays().items()}
+        if self.gentle is not None:
+            arrays |= {f"gentle/{k}": v for k, v in self.gentle.to_arrays().items()}
         state = {
             "counters": vars(self.counters),
             "replay": pointers,
@@ -222,8 +206,16 @@ class TrainState:
         self.space = replace(
             self.space, prior=from_arrays(prior), rest=StillnessModel(**rest) if rest else None
         )
+        gentle = under("gentle/", checkpoint.arrays)
+        self.gentle = GentleContact(**gentle) if gentle else None
+        self._tell_learner()
+
+    def _tell_learner(self) -> None:
+        """Let the networks know which object is the own body, as far as that is known."""
         if self.space.rest is not None:
             self.learner.inputs.know_rest(self.space.rest.centres, self.space.rest.rest)
+        if self.gentle is not None:
+            self.learner.inputs.know_reach(self.gentle.reach)
 
 
 def count_items(envs: gym.vector.VectorEnv, pixels: bool = False) -> int:
