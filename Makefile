@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 TEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-slow test-cluster demo bench train clean
+.PHONY: help setup check test test-slow test-cluster check-main-job demo bench train clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -33,6 +33,9 @@ test-slow: setup ## the slow tests: solvability, learning, long resume
 test-cluster: setup ## install the extra `cluster` and test campaigns on Ray, SLURM and by search
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,cluster]"
 	$(BIN)/python -m pytest -m "slow or not slow" tests/cluster tests/cli/test_sweep_cli.py $(TEST_ARGS)
+
+check-main-job: setup ## half an hour: the main job from scratch with a fresh seed; fails above 0.06 m
+	$(BIN)/python -m pytest -m main_job -s $(TEST_ARGS)
 
 demo: setup ## a minute: a trained agent rearranges the table from pixels, in a film
 	$(BIN)/smorl demo

@@ -35,6 +35,7 @@ class Evaluation:
     def summary(self) -> dict[str, float | int]:
         """Return the numbers of the evaluation table.
 
+        tables_within_4cm is the share of tables on which every puck is that near its goal.
         goals_detected is per goal image, goals_matched a share of all objects detected in goal
         images, false_solved a share of all puck sub-goals considered solved (0 if there are none).
         """
@@ -44,6 +45,7 @@ class Evaluation:
             "object_distance_median": float(np.median(self.distance)),
             "success": float(self.success.mean()),
             "pucks_within_5cm": float((self.distances < 0.05).mean()),
+            "tables_within_4cm": float((self.distances < 0.04).all(-1).mean()),
             "subgoals_solved": float(self.solved.mean()),
             "goals_detected": float(self.detected.mean()),
             "goals_matched": float(self.kept.sum() / max(1, self.detected.sum())),

@@ -21,6 +21,7 @@ EVALUATION_COLUMNS = (
     "object_distance_median",
     "success",
     "pucks_within_5cm",
+    "tables_within_4cm",
     "subgoals_solved",
     "goals_detected",
     "goals_matched",
