@@ -10,8 +10,8 @@ from smorl.errors import InvalidInput
 
 
 def test_values_and_ranges():
-    assert parse_axis("sac.lr=1e-3,2e-3") == Axis("sac.lr", "choice", ("1e-3", "2e-3"))
-    assert parse_axis("sac.lr=log(1e-4,1e-2)") == Axis("sac.lr", "log", (), 1e-4, 1e-2)
+    assert parse_axis("learner.lr=1e-3,2e-3") == Axis("learner.lr", "choice", ("1e-3", "2e-3"))
+    assert parse_axis("learner.lr=log(1e-4,1e-2)") == Axis("learner.lr", "log", (), 1e-4, 1e-2)
     assert parse_axis("a=int(1,8)") == Axis("a", "int", (), 1.0, 8.0)
     hidden = parse_axis("networks.policy_hidden=(16,16),(32,)")
     assert hidden.values == ("(16,16)", "(32,)")
@@ -20,16 +20,16 @@ def test_values_and_ranges():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["sac.lr"], "must look like"),
-        (["sac.lr="], "must look like"),
-        (["sac.lr=1,,2"], "empty or a repeated"),
-        (["sac.lr=1,1"], "empty or a repeated"),
-        (["sac.lr=log(1)"], "two numbers"),
-        (["sac.lr=log(a,b)"], "two numbers"),
-        (["sac.lr=log(0,1)"], "above 0 for log"),
-        (["sac.lr=uniform(2,1)"], "first number must be below"),
-        (["sac.lr=int(1.5,2)"], "whole for int"),
-        (["sac.lr=1,2", "sac.lr=3"], "given twice"),
+        (["learner.lr"], "must look like"),
+        (["learner.lr="], "must look like"),
+        (["learner.lr=1,,2"], "empty or a repeated"),
+        (["learner.lr=1,1"], "empty or a repeated"),
+        (["learner.lr=log(1)"], "two numbers"),
+        (["learner.lr=log(a,b)"], "two numbers"),
+        (["learner.lr=log(0,1)"], "above 0 for log"),
+        (["learner.lr=uniform(2,1)"], "first number must be below"),
+        (["learner.lr=int(1.5,2)"], "whole for int"),
+        (["learner.lr=1,2", "learner.lr=3"], "given twice"),
     ],
 )
 def test_mistakes_get_one_clear_sentence(texts, message):
@@ -50,7 +50,7 @@ def test_a_grid_is_every_combination():
 
 
 def test_numbers_survive_as_options():
-    axis = parse_axis("sac.lr=log(1e-4,1e-2)")
+    axis = parse_axis("learner.lr=log(1e-4,1e-2)")
     value = 0.1 + 0.2
     assert float(text_of(value, axis)) == value
     assert text_of(3, parse_axis("a=int(1,8)")) == "3"
@@ -60,11 +60,11 @@ def test_numbers_survive_as_options():
 @pytest.mark.parametrize(
     ("fixed", "text", "message"),
     [
-        ((), "sac.lrr=1", "Unknown setting"),
-        ((), "sac.lr=x,y", "sac.lr must be"),
-        ((), "sac.lr=uniform(-2,-1)", "sac.lr = .* out of range"),
+        ((), "learner.lrr=1", "Unknown setting"),
+        ((), "learner.lr=x,y", "learner.lr must be"),
+        ((), "learner.lr=uniform(-2,-1)", "learner.lr = .* out of range"),
         ((), "seed=1,2", "use --seeds"),
-        ((("sac.lr", "1"),), "sac.lr=1,2", "leave --sac.lr out"),
+        ((("learner.lr", "1"),), "learner.lr=1,2", "leave --learner.lr out"),
     ],
 )
 def test_settings_are_checked_before_anything_runs(fixed, text, message):
@@ -74,7 +74,7 @@ def test_settings_are_checked_before_anything_runs(fixed, text, message):
 
 
 def test_a_perception_is_trained_once_per_seed_and_shared():
-    axes = parse_axes(["sac.lr=1e-3,2e-3"])
+    axes = parse_axes(["learner.lr=1e-3,2e-3"])
     jobs = Sweep("debug-visual", (), axes, Path("out")).grid(2)
     eyes = [job for job in jobs if not job.wanted]
     runs = [job for job in jobs if job.wanted]

@@ -117,7 +117,7 @@ def test_a_node_is_lost_in_mid_run_and_nothing_else(cluster, tmp_path):
 @pytest.mark.slow
 def test_the_driver_is_killed_and_started_again(cluster, tmp_path):
     command = [
-        sys.executable, "-m", "smorl", "sweep", "debug", "--set", "sac.lr=1e-3,2e-3",
+        sys.executable, "-m", "smorl", "sweep", "debug", "--set", "learner.lr=1e-3,2e-3",
         "--on", "ray", "--out", "runs", *(w for k, v in LONG.items() for w in (f"--{k}", v)),
     ]  # fmt: skip
     env = {**os.environ, "RAY_ADDRESS": cluster.address}
@@ -139,9 +139,9 @@ def test_the_driver_is_killed_and_started_again(cluster, tmp_path):
     local[local.index("ray")] = "local"
     (tmp_path / "local").mkdir()
     assert subprocess.run(local, cwd=tmp_path / "local", timeout=600).returncode == 0
-    settings = [(*LONG.items(), ("sac.lr", lr)) for lr in ("1e-3", "2e-3")]
+    settings = [(*LONG.items(), ("learner.lr", lr)) for lr in ("1e-3", "2e-3")]
     jobs = [
-        train(Training("debug", 0, s), Path(f"runs/sac.lr={lr}-seed0"))
+        train(Training("debug", 0, s), Path(f"runs/learner.lr={lr}-seed0"))
         for s, lr in zip(settings, ("1e-3", "2e-3"), strict=True)
     ]
     assert_same_runs(tmp_path, tmp_path / "local", jobs)

@@ -42,7 +42,7 @@ class PretendedRun:
     def __init__(self, job):
         self.job, self.looks, self.stopped = job, 0, False
         config = job.training.config()
-        self.distance = abs(config["sac"]["lr"] - 1e-3)
+        self.distance = abs(config["learner"]["lr"] - 1e-3)
         job.writes.mkdir(parents=True)
         (job.writes / "config.json").write_text(json.dumps(config))
         (job.writes / "evaluations.csv").write_text(HEADER)
@@ -66,7 +66,7 @@ class PretendedRun:
 
 @pytest.fixture
 def sweep(tmp_path):
-    axes = parse_axes(["sac.lr=log(1e-4,1e-1)"])
+    axes = parse_axes(["learner.lr=log(1e-4,1e-1)"])
     return Sweep("debug", (), axes, tmp_path / "out")
 
 
@@ -76,7 +76,7 @@ def _no_waiting(monkeypatch):
 
 
 def run(sweep, place, number=8):
-    search = Search(sweep, number, place.size)
+    search = Search(sweep, number, place.size, every=0.0)
     todo = search.begin()
     board = Board(todo, 1, planned=number)
     runner = Runner(todo, place, retries=0)
@@ -92,7 +92,7 @@ def test_bad_runs_are_stopped_and_the_best_is_found(sweep, tmp_path):
     stopped = [t for t in search.trials if t.state == "stopped"]
     assert [t.name for t in stopped] == [job.name for job in outcome.halted]
     best = search.best()
-    distances = {t.name: abs(t.values["sac.lr"] - 1e-3) for t in search.trials}
+    distances = {t.name: abs(t.values["learner.lr"] - 1e-3) for t in search.trials}
     assert distances[best.name] == min(distances.values())
     rows = [read_row(sweep.out / t.name, search.texts(t), 0) for t in search.trials]
     lines = table(rows, sweep.axes).splitlines()
@@ -124,7 +124,7 @@ def test_a_search_that_was_cut_goes_on_where_it_was(sweep):
 
 def test_another_search_in_the_same_folder_is_refused(sweep):
     run(sweep, Pretended(), number=1)
-    other = Sweep("debug", (("sac.batch_size", "16"),), sweep.axes, sweep.out)
+    other = Sweep("debug", (("learner.batch_size", "16"),), sweep.axes, sweep.out)
     with pytest.raises(RunConflict, match="holds another search"):
         Search(other, 1, 1)
 

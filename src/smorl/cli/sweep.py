@@ -27,7 +27,7 @@ from smorl.paper.costs import said
 from smorl.paper.jobs import Job, conflicts, pending
 from smorl.presets import get_preset
 
-_EXAMPLE = "--sac.lr 1e-3"
+_EXAMPLE = "--learner.lr 1e-3"
 
 
 def main(argv: list[str]) -> int:
@@ -57,7 +57,7 @@ def _sweep(args: argparse.Namespace, rest: list[str]) -> Sweep:
     if args.search is not None and args.search < 1:
         raise InvalidInput(f"--search {args.search} must be at least 1.")
     if args.search is not None and not args.set:
-        raise InvalidInput("--search needs to know what to vary: --set sac.lr=log(1e-4,1e-2).")
+        raise InvalidInput("--search needs to know what to vary: --set learner.lr=log(1e-4,1e-2).")
     get_preset(args.preset)
     out = Path(args.out) if args.out else Path("runs") / "sweep" / args.preset
     fixed = tuple(overrides(rest, _EXAMPLE).items())
@@ -152,11 +152,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="smorl sweep",
         description="Train a preset many times with settings varied. Values make a grid: "
-        "--set sac.lr=1e-3,2e-3 --set goals.prior=box,fitted --seeds 5. With --search N ranges are "
-        "searched: --set 'sac.lr=log(1e-4,1e-2)'; Optuna proposes N points, and runs that fall "
-        "behind are stopped early by their evaluation distance (ASHA: a third goes on after 1, 3, "
-        "9, ... evaluations). The same command again skips what is finished and resumes what is "
-        "not. Ctrl-C saves all runs.",
+        "--set learner.lr=1e-3,2e-3 --set goals.prior=box,fitted --seeds 5. With --search N ranges "
+        "are searched: --set 'learner.lr=log(1e-4,1e-2)'; Optuna proposes N points, and runs that "
+        "fall behind are stopped early by their evaluation distance (ASHA: a third goes on after "
+        "1, 3, 9, ... evaluations). The same command again skips what is finished and resumes "
+        "what is not. Ctrl-C saves all runs.",
         epilog="Other options are settings of all runs, as for `smorl train`: "
         "--collect.total_steps 20000 --evaluation.every 2500. A perception that the preset trains "
         "first is trained once per seed and shared. `smorl results`, `smorl curves` and "

@@ -1,4 +1,4 @@
-"""What a sweep varies: `sac.lr=1e-3,2e-3` (choices) or `sac.lr=log(1e-4,1e-2)` (a range)."""
+"""What a sweep varies: choices `learner.lr=1e-3,2e-3`, or ranges `learner.lr=log(1e-4,1e-2)`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Literal
 from smorl.errors import InvalidInput
 
 _RANGE = re.compile(r"(log|uniform|int)\((.*)\)")
-_EXAMPLES = "sac.lr=1e-3,2e-3 or, with --search, sac.lr=log(1e-4,1e-2), uniform(0,1), int(1,8)"
+_EXAMPLES = (
+    "learner.lr=1e-3,2e-3 or, with --search, learner.lr=log(1e-4,1e-2), uniform(0,1), int(1,8)"
+)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Campaign:
         self.shared, self.name = shared, uuid.uuid4().hex[:12]
         self._here = Path.cwd() if here is None else here
         self.follows = not shared.here(self._here)
-        self._refreshed = time.monotonic()
+        self._due = time.monotonic() + _REFRESH
 
     def look(self, jobs: Sequence[Job]) -> None:
         """Bring the records of all jobs here, so that one can see what is finished."""
@@ -55,10 +55,13 @@ class Campaign:
 
     def refresh(self, jobs: Sequence[Job]) -> None:
         """Bring the records of running jobs here, now and then."""
-        if self.follows and time.monotonic() - self._refreshed > _REFRESH:
+        began = time.monotonic()
+        if self.follows and began > self._due:
             for job in jobs:
                 self.bring(job.writes, records=True)
-            self._refreshed = time.monotonic()
+            # Looking at many runs by address takes time, and must not take all of it.
+            now = time.monotonic()
+            self._due = now + max(_REFRESH, 9 * (now - began))
 
     def stop(self, token: str) -> None:
         """Ask a task to save and stop."""

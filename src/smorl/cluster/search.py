@@ -8,6 +8,8 @@ to a fresh study in the same order, and the search goes on.
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -55,11 +57,13 @@ class Search:
     at_once: int
     share: Callable[[Path], None] = lambda path: None  # called when `search.json` has changed
     write: bool = True  # False: only propose
+    every: float = 1.0  # seconds between looks at the evaluations
     trials: list[Trial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._optuna = _import_optuna()
         self._active: list[_Active] = []
+        self._looked = -math.inf
         self.trials = _read(self.sweep)
         sampler = self._optuna.samplers.TPESampler(seed=len(self.trials))
         pruner = self._optuna.pruners.SuccessiveHalvingPruner(
@@ -79,6 +83,9 @@ class Search:
 
     def steer(self, runner: Runner, board: Board) -> None:
         """Tell Optuna what happened, stop what has fallen behind, start what comes next."""
+        if time.monotonic() - self._looked < self.every and runner.running:
+            return
+        self._looked = time.monotonic()
         done = {job.writes for job in runner.outcome.done}
         halted = {job.writes for job in runner.outcome.halted}
         blocked = {job.writes for job in runner.outcome.blocked}

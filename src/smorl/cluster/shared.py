@@ -127,7 +127,8 @@ class Shared:
     def fetch(self, path: str, local: Path, *, records: bool = False) -> dict[str, int]:
         """Copy a file or a folder to `local`, over what is there; return what came, with sizes.
 
-        `records`: only what people look at while a run goes on, so no checkpoints or pictures.
+        `records`: only what people look at while a run goes on and what has changed of it, so no
+        checkpoints or pictures.
         """
         for attempt in range(_ATTEMPTS):
             try:
@@ -142,8 +143,8 @@ class Shared:
             self._get(self._at(path), local)
             return {"": local.stat().st_size}
         files = self.files(path)
-        if records:
-            files = {name: size for name, size in files.items() if is_record(name)}
+        if records:  # which only grow, or are written once
+            files = {n: s for n, s in files.items() if is_record(n) and _size(local / n) != s}
         for name in files:
             self._get(f"{self._at(path)}/{name}", local / name)
         return files
@@ -159,6 +160,10 @@ class Shared:
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.exists() else None
 
 
 def is_record(name: str) -> bool:

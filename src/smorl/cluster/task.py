@@ -76,7 +76,8 @@ def run(task: Task) -> Ended:
         _deliver(task, shared, mirror, work, child.returncode)
         shared.put(log, task.log)
         shared.remove(owner)
-        return Ended(child.returncode, last_line(log), False, seconds, socket.gethostname())
+        words = last_line(log) + (f" (all it said: {task.log})" if child.returncode else "")
+        return Ended(child.returncode, words, False, seconds, socket.gethostname())
 
 
 def _fetch(shared: Shared, task: Task, work: Path) -> dict[str, int]:

@@ -123,12 +123,13 @@ class Runner:
 
     def _start_ready(self) -> None:
         for job in list(self.waiting):
+            if self._open.intersection(job.needs):
+                continue
             if self.outcome.stopped or not self._place.room(job, self.running):
                 return
-            if not self._open.intersection(job.needs):
-                self.waiting.remove(job)
-                self._tries[job.writes] += 1
-                self.running.append(self._place.start(job))
+            self.waiting.remove(job)
+            self._tries[job.writes] += 1
+            self.running.append(self._place.start(job))
 
     def _collect(self, note: Callable[[str], None]) -> None:
         for child in list(self.running):
