@@ -30,11 +30,13 @@ ENCODED_EPISODES, ENCODED_FRAMES = 100, 41
 
 @dataclass(frozen=True)
 class Encodings:
-    """Tracked sequences: what (E, T, N, W), position (E, T, N, 2), ids (E, T, N), -1 if unseen."""
+    """Tracked sequences: what (E, T, N, W), position (E, T, N, 2), ids (E, T, N), -1 if unseen,
+    present (E, T, N) bool, also of what is only remembered."""
 
     what: np.ndarray
     position: np.ndarray
     ids: np.ndarray
+    present: np.ndarray
 
     @property
     def seen(self) -> np.ndarray:
@@ -77,17 +79,22 @@ def raw_tracker(model: Scalor) -> ScalorTracker:
     return ScalorTracker(model, config=TrackerConfig.plain())
 
 
-def encode(tracker: ScalorTracker, data: Sequences) -> Encodings:
+def encode(
+    tracker: ScalorTracker,
+    data: Sequences,
+    episodes: int = ENCODED_EPISODES,
+    frames: int = ENCODED_FRAMES,
+) -> Encodings:
     """Track a few thousand frames spread over the data."""
-    images, actions = spread_sequences(data, ENCODED_EPISODES, ENCODED_FRAMES)
+    images, actions = spread_sequences(data, episodes, frames)
     carry = tracker.init(len(images))
     found: list[tuple[np.ndarray, ...]] = []
     for t in range(images.shape[1]):
         carry, objects = tracker.step(carry, images[:, t], actions[:, t])
         seen = np.asarray(objects.present) & (np.asarray(carry.age) == 0)
-        found.append((objects.what, objects.position, np.where(seen, carry.ids, -1)))
-    what, position, ids = (np.stack(arrays, 1) for arrays in zip(*found, strict=True))
-    return Encodings(what, position, ids)
+        ids = np.where(seen, carry.ids, -1)
+        found.append((objects.what, objects.position, ids, objects.present))
+    return Encodings(*(np.stack(arrays, 1) for arrays in zip(*found, strict=True)))
 
 
 def fit_threshold(

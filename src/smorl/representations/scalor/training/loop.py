@@ -27,6 +27,7 @@ from smorl.representations.scalor.tracking.diagnostics import (
 )
 from smorl.representations.scalor.training.data import Source, open_sequences, remove_sequences
 from smorl.representations.scalor.training.fit import fit_weights, raw_tracker, spread_sequences
+from smorl.representations.scalor.training.self_check import check, judge
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.scalor.training.state import PerceptionState, Window
 from smorl.representations.scalor.training.step import train_step
@@ -91,6 +92,15 @@ class PerceptionTrainer:
 
     def train(self) -> dict[str, Any] | None:
         """Run to the end and return the result; None if `stop_requested` ended it."""
+        while True:
+            if not self._climb():
+                return None
+            result = self._finish()
+            if result is not None:
+                return result
+
+    def _climb(self) -> bool:
+        """Train the model to its last iteration; False if `stop_requested` ended it."""
         clock = saved = time.monotonic()
         total = self.config.optimise.iterations
         while self.state.iteration < total:
@@ -101,9 +111,9 @@ class PerceptionTrainer:
                 self.checkpoint()
                 saved = time.monotonic()
             if self.stop_requested:
-                return None
+                return False
         self.checkpoint()
-        return self._finish()
+        return True
 
     def clean(self) -> None:
         """Remove the run's own data once nothing needs it any more."""
@@ -184,13 +194,22 @@ class PerceptionTrainer:
                 f"Try a smaller --optimise.lr in a new run folder."
             )
 
-    def _finish(self) -> dict[str, Any]:
-        """Fit what matching and goals need, write the weights, evaluate what was written."""
+    def _finish(self) -> dict[str, Any] | None:
+        """Fit what matching and goals need, write the weights, evaluate what was written.
+
+        None: the self-check found that no agent could learn from it, and another attempt began.
+        """
         clock = time.monotonic()
         self.reporter.note("Encoding the training data: appearance, threshold, prior.")
         weights = fit_weights(self.config, self.state, self.data, self.command)
-        save_weights(self.run.path / FILE, weights)
+        checked = check(weights.tracker(), weights.threshold, self.data)
         clock = self._spend("fit", clock)
+        if findings := judge(checked):
+            attempt = self.state.attempt
+            self._record(findings)
+            if self.state.attempt != attempt:
+                return None
+        save_weights(self.run.path / FILE, weights)
         held_out = self.config.evaluation
         self.reporter.note(f"Evaluating on {held_out.episodes} episodes it never saw.")
         report = evaluate_perception(
@@ -212,6 +231,7 @@ class PerceptionTrainer:
             "trained_frames": self.state.frames,
             "threshold": weights.threshold,
             "match": weights.meta["match"],
+            **{f"self_check/{name}": value for name, value in checked.row().items()},
             "seconds": round(sum(self._seconds.values()), 1),
             "stages": seconds,
         }
