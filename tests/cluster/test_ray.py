@@ -250,3 +250,31 @@ def test_two_hundred_tiny_jobs_cost_little_and_leave_nothing(tmp_path, monkeypat
     assert left["CPU"] == 1.0
     assert list((tmp_path / "scratch").iterdir()) == []
     assert not (tmp_path / ".smorl").exists()
+
+
+@pytest.mark.slow
+def test_collectors_on_ray_play_what_one_plays_here_and_one_may_die(tmp_path, monkeypatch):
+    import ray
+
+    from smorl.cluster.collectors import RayCollectors
+    from tests.training.test_ahead import Here, config
+    from tests.training.test_ahead import train as train_with
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    settings = config()
+
+    class Mortal(RayCollectors):
+        rounds = 0
+
+        def begin(self, orders):
+            super().begin(orders)
+            self.rounds += 1
+            if self.rounds == 3:
+                ray.kill(self._actors[0])
+
+    collectors = Mortal(settings, None, "local")
+    train_with(tmp_path / "ray", collectors, settings)
+    collectors.close()
+    train_with(tmp_path / "here", Here(settings, late=False), settings)
+    assert_same_files(tmp_path / "ray", tmp_path / "here", "metrics.jsonl", "evaluations.csv")
+    assert_same_checkpoints(tmp_path / "ray", tmp_path / "here")

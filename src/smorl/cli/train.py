@@ -4,6 +4,8 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ def main(argv: list[str]) -> int:
         return 0
     args, rest = parser.parse_known_args(argv)
     shortcuts = {"goals.reward": args.reward, "evaluation.controller": args.controller}
+    shortcuts["collect.collectors"] = args.collectors
     short = {path: value for path, value in shortcuts.items() if value is not None}
     given = {"seed": str(args.seed), **short, **overrides(rest, _EXAMPLE)}
     if given.get("perception") == "shipped":  # the one that comes with the package
@@ -69,8 +72,18 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
                 sys.stderr.write(f"Stopped and saved. The same command resumes: {command}\n")
                 return 130
         leg = stages[-1] if stages else None
-        with Progress(config.collect.total_steps, quiet, leg=leg) as progress:
-            trainer = Trainer(config, run, progress, perception=perception, tensorboard=tensorboard)
+        with (
+            _collecting(config, perception) as collectors,
+            Progress(config.collect.total_steps, quiet, leg=leg) as progress,
+        ):
+            trainer = Trainer(
+                config,
+                run,
+                progress,
+                perception=perception,
+                tensorboard=tensorboard,
+                collectors=collectors,
+            )
             resumed = trainer.resume()
             steps = trainer.state.counters.env_steps
             progress.note(f"{out}: {'resumed at' if resumed else 'starts at'} step {steps}.")
@@ -93,6 +106,21 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
         }
         run.write_result(result)
         return _show(out, result)
+
+
+@contextmanager
+def _collecting(config: RunConfig, perception: Any) -> Iterator[Any]:
+    """Open the collectors that the settings ask for; None if the run collects by itself."""
+    if not config.collect.collectors:
+        yield None
+        return
+    from smorl.cluster.collectors import RayCollectors
+
+    collectors = RayCollectors(config, perception)
+    try:
+        yield collectors
+    finally:
+        collectors.close()
 
 
 def _trained_first(config: RunConfig, out: Path) -> Any:
@@ -156,6 +184,10 @@ def _parser() -> argparse.ArgumentParser:
         help="--evaluation.controller for short: policy (its mode), or critic (the best action "
         "near it by the critic)",
     )
+    parser.add_argument(
+        "--collectors", metavar="N",
+        help="play rounds on N Ray actors, one round ahead of the learner (docs/scale.md)",
+    )  # fmt: skip
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--tensorboard", action="store_true", help="also log for TensorBoard")

@@ -33,32 +33,12 @@ class RayPlace:
     def __init__(
         self, campaign: Campaign, logs: Path, address: str | None = None, limit: int | None = None
     ) -> None:
-        self._ray = _import_ray()
         self._campaign, self._logs, self._limit = campaign, logs, limit
-        self._connect(address)
+        self._ray = connect(address, limit)
         self._task = self._ray.remote(run)
         self._busy = 0  # cores
+        self._wide: dict[Path, int] = {}  # cores by what a job writes
         self._size, self._looked = self._cores(), time.monotonic()
-
-    def _connect(self, address: str | None) -> None:
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        own = {"num_cpus": self._limit, "object_store_memory": OBJECT_STORE}
-        own |= {"include_dashboard": False, **quiet}
-        try:
-            if address == "local":
-                self._ray.init(address=address, **own)
-            elif address is not None:
-                self._ray.init(address=address, **quiet)
-            else:
-                try:  # the cluster in RAY_ADDRESS, or one that runs on this machine
-                    self._ray.init(address="auto", **quiet)
-                except ConnectionError:
-                    self._ray.init(address="local", **own)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise SmorlError(
-                f"cannot join the Ray cluster at {address or 'this machine'}: {error}. Check that "
-                "it runs (`ray status` there) and has the same versions of Python and Ray."
-            ) from error
 
     def __enter__(self) -> RayPlace:
         return self
@@ -89,12 +69,15 @@ class RayPlace:
                 )
 
     def room(self, job: Job, running: Sequence[Running]) -> bool:
-        return not running or self._busy + cores(job) <= self.size
+        if job.writes not in self._wide:  # asked several times a second
+            self._wide[job.writes] = cores(job)
+        return not running or self._busy + self._wide[job.writes] <= self.size
 
     def start(self, job: Job) -> Running:
         task = self._campaign.task(job, self._logs)
-        options = {"num_cpus": cores(job), "max_retries": 0, "name": job.name}
-        self._busy += cores(job)
+        wide = self._wide.setdefault(job.writes, cores(job))
+        options = {"num_cpus": wide, "max_retries": 0, "name": job.name}
+        self._busy += wide
         return _RayTask(job, task.token, self._task.options(**options).remote(task), self)
 
     def refresh(self, running: Sequence[Running]) -> None:
@@ -105,7 +88,7 @@ class RayPlace:
         ready, _ = self._ray.wait([ref], timeout=0)
         if not ready:
             return None
-        self._busy -= cores(job)
+        self._busy -= self._wide[job.writes]
         try:
             result = self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
@@ -136,6 +119,32 @@ class _RayTask:
     def stop(self) -> None:
         self._place.stop(self._token, self._ref, self._asked)
         self._asked = True
+
+
+def connect(address: str | None, limit: int | None = None) -> Any:
+    """Join a Ray cluster and return Ray; "local" starts one with `limit` cores for this process.
+
+    Without an address: the cluster in RAY_ADDRESS, or one that runs on this machine, else "local".
+    """
+    ray = _import_ray()
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    own = {"num_cpus": limit, "object_store_memory": OBJECT_STORE, "include_dashboard": False}
+    try:
+        if address == "local":
+            ray.init(address=address, **own, **quiet)
+        elif address is not None:
+            ray.init(address=address, **quiet)
+        else:
+            try:
+                ray.init(address="auto", **quiet)
+            except ConnectionError:
+                ray.init(address="local", **own, **quiet)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise SmorlError(
+            f"cannot join the Ray cluster at {address or 'this machine'}: {error}. Check that it "
+            "runs (`ray status` there) and has the same versions of Python and Ray."
+        ) from error
+    return ray
 
 
 def _import_ray() -> Any:

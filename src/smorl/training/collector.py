@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -67,8 +68,25 @@ def collect(
     kept = slice(None) if whole.all() else np.tile(whole, goals_per_reset)
     if pictures is not None:
         pictures.append(np.concatenate([np.stack(frames, axis=1) for frames in seen])[kept])
-    joined = _join(episodes)
+    joined = join(episodes)
     return joined if whole.all() else joined[kept]
+
+
+class Agent(Protocol):
+    """Who acts, with noise of the shape of its actions."""
+
+    def act(self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray) -> np.ndarray: ...
+
+
+def explorer(agent: Agent, rng: np.random.Generator, shape: tuple[int, int], random: bool) -> Act:
+    """Return how to act while collecting: uniformly at random, or by the agent with noise."""
+
+    def act(objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        if random:
+            return rng.uniform(-1, 1, shape).astype(np.float32)
+        return agent.act(objects, goal, rng.standard_normal(shape, np.float32))
+
+    return act
 
 
 def _stack(path: list[ObjectSet]) -> ObjectSet:
@@ -76,7 +94,8 @@ def _stack(path: list[ObjectSet]) -> ObjectSet:
     return ObjectSet(**{k: np.stack([getattr(o, k) for o in path], axis=1) for k in names})
 
 
-def _join(episodes: list[Episode]) -> Episode:
+def join(episodes: Sequence[Episode]) -> Episode:
+    """Return all episodes as one."""
     objects, goals = [e.objects for e in episodes], [e.goal for e in episodes]
     return Episode(
         ObjectSet(

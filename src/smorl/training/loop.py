@@ -22,8 +22,10 @@ from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
 from smorl.runs.log import RunLogger
 from smorl.runs.reporter import Reporter
+from smorl.runs.tensor_file import under
 from smorl.runs.timer import Timer
-from smorl.training.collector import collect
+from smorl.training.ahead import Ahead, Collectors
+from smorl.training.collector import collect, explorer
 from smorl.training.online_vae import OnlineVae
 from smorl.training.scores import (
     EVALUATION_COLUMNS,
@@ -33,6 +35,7 @@ from smorl.training.scores import (
 )
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import ACTIONS, TrainState, count_items
+from smorl.types import Episode
 
 # Transitions relabelled together: enough to spread the cost of a call, and they fit the cache.
 DRAWN_AT_ONCE = 4096
@@ -49,6 +52,7 @@ class Trainer:
         *,
         perception: PerceptionWeights | None = None,
         tensorboard: bool = False,
+        collectors: Collectors | None = None,
     ) -> None:
         self.config, self.run, self.reporter = config, run, reporter
         method = get_method(config.method)
@@ -58,6 +62,7 @@ class Trainer:
         inputs = EncoderInputs(count_items(self.envs, method.visual), perception=perception)
         self.state = TrainState.create(config, inputs)
         self.agent = self.state.agent(config)
+        self.ahead = None if collectors is None else Ahead(config, collectors)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
         self.pictures = PictureFiles(run.path / "pictures")
         self.distance: float | None = None
@@ -77,6 +82,8 @@ class Trainer:
         latents = self.state.online_vae
         if latents is not None and latents.pictures is not None:
             self.pictures.load(latents.pictures, checkpoint.state["pictures"])
+        if self.ahead is not None:
+            self.ahead.load(under("ahead/", checkpoint.arrays))
         self.agent = self.state.agent(self.config)
         self.distance = checkpoint.state["distance"]
         self._earlier = checkpoint.state["seconds"]
@@ -117,17 +124,10 @@ class Trainer:
         keeps = state.online_vae is not None and state.online_vae.pictures is not None
         frames = [] if keeps else None
         with self._timed("collect"):
-            episodes = collect(
-                self.envs,
-                state.encoder,
-                self._random if first else self._explore,
-                state.space,
-                self.config.collect.horizon,
-                state.streams["collect"],
-                self.config.collect.goals_per_reset,
-                frames,
-                state.gentle,
-            )
+            if self.ahead is None:
+                episodes = self._collect(first, frames)
+            else:
+                episodes = self.ahead.next_round(state)
             state.replay.add(episodes)
             if state.online_vae is not None and frames:
                 state.online_vae.add(episodes, frames[0], pursued=not first)
@@ -149,6 +149,14 @@ class Trainer:
             means = {**self._learn(updates), **rollout_rewards(state.space, episodes)}
             self._refuse_divergence(means)
             self._log(means)
+
+    def _collect(self, random: bool, frames: list[np.ndarray] | None) -> Episode:
+        state, settings, rng = self.state, self.config.collect, self.state.streams["collect"]
+        act = explorer(self.agent, rng, (self.envs.num_envs, ACTIONS), random)
+        return collect(
+            self.envs, state.encoder, act, state.space, settings.horizon, rng,
+            settings.goals_per_reset, frames, state.gentle,
+        )  # fmt: skip
 
     def train_vae(self, latents: OnlineVae) -> None:
         """Train some of the batches that the VAE owes before the next round."""
@@ -231,6 +239,8 @@ class Trainer:
     def _snapshot(self):
         tensors, arrays, state = self.state.save()
         extra = {"log": self.logger.position(), "distance": self.distance}
+        if self.ahead is not None:
+            arrays |= self.ahead.save()
         if self.state.online_vae is not None:
             extra["pictures"] = self.pictures.save(self.state.online_vae.pictures)
         return tensors, arrays, {**state, **extra, "seconds": self.seconds()}
@@ -238,15 +248,6 @@ class Trainer:
     def seconds(self) -> float:
         """Wall-clock seconds of the run so far, those before a resume included."""
         return self._earlier + time.monotonic() - self._started
-
-    def _random(self, objects, goal) -> np.ndarray:
-        rng = self.state.streams["collect"]
-        return rng.uniform(-1, 1, (self.envs.num_envs, ACTIONS)).astype(np.float32)
-
-    def _explore(self, objects, goal) -> np.ndarray:
-        rng = self.state.streams["collect"]
-        noise = rng.standard_normal((self.envs.num_envs, ACTIONS), np.float32)
-        return self.agent.act(objects, goal, noise)
 
     def _timed(self, name: str) -> Timer:
         return Timer(self._seconds, name)

@@ -31,6 +31,8 @@ class CollectConfig:
     goals_per_reset: int = 1  # ours: more than one tries the next goal where the last one ended
     replay_steps: int = 100_000
     updates_per_step: float = 1.0  # gradient steps per environment step
+    # Ours: so many processes on Ray play rounds one ahead of the learner (training/ahead.py).
+    collectors: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class RunConfig:
             "collect.horizon": self.collect.horizon >= 2,
             "collect.goals_per_reset": self.collect.goals_per_reset >= 1,
             "collect.updates_per_step": self.collect.updates_per_step >= 0,
+            "collect.collectors": 0 <= self.collect.collectors <= self.collect.num_envs,
             # A VAE is trained on the random data before anything else.
             "collect.initial_steps": self.collect.initial_steps >= (self.latent is not None),
             "learner.batch_size": self.learner.batch_size >= 1,
@@ -104,6 +107,16 @@ class RunConfig:
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }
         require(self, checks)
+        if self.collect.collectors and (self.collect.num_envs % self.collect.collectors):
+            raise InvalidInput(
+                f"collect.num_envs = {self.collect.num_envs} cannot be shared by "
+                f"{self.collect.collectors} collectors; choose a number that divides it."
+            )
+        if self.collect.collectors and self.latent is not None:
+            raise InvalidInput(
+                f"method {self.method} trains its VAE along with the agent, which collectors "
+                "elsewhere could not follow; leave --collectors out."
+            )
         if get_method(self.method).latents != (self.latent is not None):
             has = "no" if self.latent is None else "a"
             raise InvalidInput(

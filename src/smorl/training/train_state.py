@@ -157,18 +157,13 @@ class TrainState:
 
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
         """Return tensors, arrays and JSON for `save_checkpoint`."""
-        tensors = {f"{name}/{key}": value for name, key, value in _parameters(self.learner)}
+        tensors, agent_arrays = self.save_agent()
         optimizers = {}
         for name, optimizer in self.learner.optimizers.items():
             found, optimizers[name] = optimizer_tensors(f"optimizer/{name}", optimizer)
             tensors |= found
         arrays, pointers = self.replay.state()
-        arrays = {f"replay/{name}": array for name, array in arrays.items()}
-        arrays |= {f"prior/{k}": v for k, v in self.space.prior.to_arrays().items()}
-        if self.space.rest is not None:
-            arrays |= {f"rest/{k}": v for k, v in self.space.rest.to_arrays().items()}
-        if self.gentle is not None:
-            arrays |= {f"gentle/{k}": v for k, v in self.gentle.to_arrays().items()}
+        arrays = {f"replay/{name}": array for name, array in arrays.items()} | agent_arrays
         state = {
             "counters": vars(self.counters),
             "replay": pointers,
@@ -180,6 +175,16 @@ class TrainState:
             more = self.online_vae.save()
             tensors, arrays, state["online_vae"] = tensors | more[0], arrays | more[1], more[2]
         return tensors, arrays, state
+
+    def save_agent(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
+        """Return what `load_agent` needs: networks, and what goals and acting are fitted to."""
+        tensors = {f"{name}/{key}": value for name, key, value in _parameters(self.learner)}
+        arrays = {f"prior/{k}": v for k, v in self.space.prior.to_arrays().items()}
+        if self.space.rest is not None:
+            arrays |= {f"rest/{k}": v for k, v in self.space.rest.to_arrays().items()}
+        if self.gentle is not None:
+            arrays |= {f"gentle/{k}": v for k, v in self.gentle.to_arrays().items()}
+        return tensors, arrays
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore `save` from a verified checkpoint."""
