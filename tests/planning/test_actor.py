@@ -1,9 +1,12 @@
 """Alg. 3 as an object, without any environment: what it exposes, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from smorl.errors import InvalidInput
+from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import GoalConfig, GoalSpace
 from smorl.planning.actor import Actor
@@ -54,6 +57,21 @@ def test_an_own_loop_solves_both_goals():
         steps += 1
     assert played.solved.all()
     assert (played.choose() == 0).all(), "whoever is finished rests"
+
+
+def test_the_own_body_is_no_sub_goal_if_so_told():
+    """The hand, which never rests, stays where it is; with nothing else to do a row is done."""
+    rest = StillnessModel(np.eye(2, dtype=np.float32), np.float32([0.1, 0.9]))
+    space = replace(SPACE, rest=rest)
+    config = SubgoalConfig(6, 3, order="hardest", own_body=False)
+    played = Actor(GroundTruthObjects(2), Straight(), space, config, actions=2)
+    played.reset(np.float32([[0.3, 0.3, 0.2, 0.1]]))
+    played.act(np.float32([[0, 0, 0.2, 0]]))
+    assert played.targets.present.tolist() == [[False, True]]
+    assert played.current.tolist() == [1]
+    unknown = Actor(GroundTruthObjects(2), Straight(), SPACE, config, actions=2)
+    unknown.reset(np.float32([[0.3, 0.3, 0.2, 0.1]]))
+    assert unknown.targets.present.all(), "nobody knows the body before random data was seen"
 
 
 def test_the_encoder_is_told_the_action_that_was_taken():

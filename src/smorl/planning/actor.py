@@ -11,6 +11,7 @@ writes:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ class Actor:
 
         `seeds`, one per row (default 0, 1, ...), decide everything random.
         """
-        self.targets = goal if isinstance(goal, ObjectSet) else self.encoder.encode_goal(goal)
+        targets = goal if isinstance(goal, ObjectSet) else self.encoder.encode_goal(goal)
+        self.targets = targets if self.config.own_body else self._things(targets)
         rows = len(self.targets.present)
         self.seeds = list(range(rows)) if seeds is None else [int(seed) for seed in seeds]
         if len(self.seeds) != rows:
@@ -105,6 +107,12 @@ class Actor:
         self.action = action if self.gentle is None else self.gentle(self.objects, action)
         self.action[self.finished] = 0.0
         return self.action
+
+    def _things(self, targets: ObjectSet) -> ObjectSet:
+        """Leave out sub-goals of the own body: of what rests less often than not."""
+        if self.space.rest is None:
+            return targets
+        return replace(targets, present=targets.present & (self.space.rest.of(targets.what) >= 0.5))
 
     def _look(self, objects: ObjectSet, current: np.ndarray) -> Situation:
         goals = self.targets.goals()

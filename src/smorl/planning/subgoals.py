@@ -23,6 +23,9 @@ class SubgoalConfig:
     order: Order = "cycle"
     switch_when_solved: bool = False  # go on at once instead of waiting for the attempt to end
     stop_when_solved: bool = True  # end the episode when every sub-goal is solved
+    # Whether the place of the agent's own body in the goal picture is a sub-goal, too (Paper: yes).
+    # On its way there the body may push what is done already; distances are of objects only.
+    own_body: bool = True
 
     @property
     def steps(self) -> int:

@@ -65,7 +65,9 @@ def smorl(task: str, n: int) -> RunConfig:
             every=20_000 if n <= 2 else 30_000,
             solved_threshold=0.03,
             controller="critic",
-            subgoals=replace(base.evaluation.subgoals, order="hardest", switch_when_solved=True),
+            subgoals=replace(
+                base.evaluation.subgoals, order="hardest", switch_when_solved=True, own_body=False
+            ),
         ),
     )
 
