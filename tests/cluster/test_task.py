@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from smorl.cluster.remote import Campaign
+from smorl.cluster.remote import Campaign, cores
 from smorl.cluster.shared import Shared
 from smorl.cluster.task import SCRATCH, TakenOver, owner_file, run
+from smorl.errors import InvalidInput
 from smorl.paper.jobs import Job, Training, train
 
 
@@ -82,8 +83,18 @@ def test_what_a_job_reads_is_sent_first(place):
     job = Job(("smorl", "x", "weights.bin", "--flag"), Path("a.json"), (Path("eyes"),))
     task = campaign.task(job, Path("logs"))
     assert task.inputs == ("eyes", "weights.bin")
+    (here / "debug").mkdir()  # a folder that happens to be called like the preset is not read
+    run_ = train(Training("debug", 0, (("perception", "weights.bin"),)), Path("a"))
+    assert campaign.task(run_, Path("logs")).inputs == ("weights.bin",)
     assert (shared / "weights.bin").read_text() == "w"
     assert (shared / "eyes" / "config.json").exists()
+
+
+def test_cores_are_threads_and_collectors_have_no_place_in_campaigns():
+    assert cores(Job(("smorl", "x"), Path("x.json"))) == 1
+    assert cores(train(Training("debug", 0, (("threads", "2"),)), Path("a"))) == 2
+    with pytest.raises(InvalidInput, match="leave --collectors out"):
+        cores(train(Training("debug", 0, (("collect.collectors", "1"),)), Path("a")))
 
 
 @pytest.mark.slow

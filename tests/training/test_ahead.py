@@ -57,7 +57,8 @@ class Quiet:
 def config(number=2):
     base = get_preset("debug").build()
     collect = replace(base.collect, total_steps=320, collectors=number)
-    return replace(base, collect=collect, evaluation=replace(base.evaluation, every=9999))
+    evaluation = replace(base.evaluation, every=9999, final_episodes=1)
+    return replace(base, collect=collect, evaluation=evaluation)
 
 
 def train(folder, collectors, settings, stop_after=None):

@@ -15,7 +15,7 @@ from smorl.cluster.remote import Campaign, cores
 from smorl.cluster.task import TakenOver, run
 from smorl.errors import InvalidInput, SmorlError
 from smorl.paper.jobs import Job
-from smorl.paper.runner import Ended, Running
+from smorl.paper.runner import REFUSED, Ended, Running
 
 OBJECT_STORE = 200_000_000  # bytes, of a Ray that we start ourselves; we keep nothing in it
 _LOOK = 5.0  # seconds between looks at the size of the cluster
@@ -93,8 +93,8 @@ class RayPlace:
             result = self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
             cause = error.cause
-            lost = not isinstance(cause, SmorlError) or isinstance(cause, TakenOver)
-            return Ended(1, f"{type(cause).__name__}: {cause}", lost=lost)
+            code = REFUSED if isinstance(cause, TakenOver) else 1
+            return Ended(code, f"{type(cause).__name__}: {cause}")
         except self._ray.exceptions.RayError as error:
             return Ended(1, f"its node or worker died ({type(error).__name__}).", lost=True)
         self._campaign.finish(job)

@@ -10,6 +10,7 @@ from pathlib import Path
 from smorl.cluster.mirror import Mirror
 from smorl.cluster.shared import OWN, Shared, relative
 from smorl.cluster.task import Task, stop_file
+from smorl.errors import InvalidInput
 from smorl.paper.jobs import Job
 from smorl.paper.runner import log_name
 
@@ -37,9 +38,10 @@ class Campaign:
     def task(self, job: Job, logs: Path) -> Task:
         """Describe a job for a node; send what it needs and the shared folder lacks."""
         writes = relative(job.writes)
-        words = [word for word in job.command[1:] if not word.startswith("-") and word != writes]
+        training = job.training
+        words = [value for _, value in training.overrides] if training else job.command[2:]
         needs = [relative(path) for path in job.needs]
-        local = [w for w in words if not Path(w).is_absolute() and (self._here / w).exists()]
+        local = [word for word in words if word != writes and self._has(word)]
         inputs = tuple(dict.fromkeys((*needs, *local)))
         for path in (*inputs, writes) if self.follows else ():
             self._send(path)
@@ -82,6 +84,10 @@ class Campaign:
         if self.follows:
             self.shared.put(self._here / path, relative(path))
 
+    def _has(self, word: str) -> bool:
+        named = bool(word) and not word.startswith("-") and not Path(word).is_absolute()
+        return named and (self._here / word).exists()
+
     def _send(self, path: str) -> None:
         local = self._here / path
         if not local.exists() or self.shared.exists(path):
@@ -94,4 +100,12 @@ class Campaign:
 
 def cores(job: Job) -> int:
     """Return how many cores a job keeps busy: the threads of its settings."""
-    return 1 if job.training is None else int(job.training.config()["threads"])
+    if job.training is None:
+        return 1
+    config = job.training.config()
+    if config.get("collect", {}).get("collectors"):
+        raise InvalidInput(
+            f"{job.name} would wait for collectors while it takes their cores; leave --collectors "
+            "out of campaigns."
+        )
+    return int(config["threads"])

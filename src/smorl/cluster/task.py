@@ -23,6 +23,7 @@ from pathlib import Path
 import smorl
 from smorl.cluster.mirror import Mirror
 from smorl.cluster.shared import OWN, Shared
+from smorl.errors import SmorlError
 from smorl.paper.runner import STOPPED, Ended, last_line
 
 _TICK = 0.1  # seconds between looks at the process
@@ -46,18 +47,18 @@ class Task:
     every: float = 10.0  # seconds between copies of the records
 
 
-class TakenOver(Exception):
+class TakenOver(SmorlError):
     """A newer attempt at the same run owns it now; this one must not write any more."""
 
 
 def run(task: Task) -> Ended:
     """Do the task; return how its command ended. What goes wrong around it is raised."""
     shared = Shared(task.shared)
+    if asked_to_stop(shared, task):  # while it waited for a core
+        return Ended(STOPPED, "asked to stop before it began")
     owner = owner_file(task.writes)
     shared.write(owner, task.token)
     shared.clear_partial(task.writes)
-    if asked_to_stop(shared, task):  # while it waited for a core
-        return Ended(STOPPED, "asked to stop before it began")
     with _scratch() as work:
         known = _fetch(shared, task, work)
         mirror = Mirror(shared, task.writes, work / task.writes, known)
