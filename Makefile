@@ -20,8 +20,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 check: setup ## lint, formatting and types
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests examples
+	$(BIN)/ruff format --check src tests examples
 	$(BIN)/basedpyright
 
 test: check ## set-up, checks and the default test suite

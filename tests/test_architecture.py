@@ -14,16 +14,17 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 # room of its own, above the evaluation it ends with.
 SCALOR_TRAINING = "representations.scalor.training"
 ORDER = [
-    "errors", "config", "seeding", "types", "shipped", "envs", "runs", "goals", "representations",
-    "replay", "dynamics", "learners", "planning", "evaluation", SCALOR_TRAINING, "methods",
-    "training", "trained", "visualise", "studies", "presets", "paper", "cluster", "page", "bench",
-    "cli",
+    "errors", "plugins", "images", "config", "explain", "settings_file", "seeding", "types",
+    "shipped", "envs", "runs", "goals", "representations", "replay", "dynamics", "learners",
+    "planning", "evaluation", SCALOR_TRAINING,
+    "methods", "training", "trained", "visualise", "studies", "presets", "paper",
+    "cluster", "library", "page", "bench", "cli",
 ]  # fmt: skip
 TOP = {"__init__", "__main__"}
 # Below these parts an arrow that points down is still one too many.
 NEVER = {
     "types": {"config", "seeding"},
-    "envs": {"config", "types", "shipped"},
+    "envs": {"config", "shipped"},
     "runs": {"types", "shipped", "envs"},
     "goals": {"config", "shipped", "envs", "runs"},
     "replay": {"envs", "representations"},

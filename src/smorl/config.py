@@ -1,7 +1,8 @@
 """Configs are nested frozen dataclasses; this turns them into JSON, back, and compares them.
 
 Field types: int, float, str, bool, None, Literal, tuple, dataclasses, and unions of these. A
-union of several dataclasses is told apart by a `kind: Literal["..."]` field in each.
+union of several dataclasses is told apart by a `kind: Literal["..."]` field in each; a dataclass
+with a classmethod `of_kind` is a family, which that method knows by their `kind`.
 """
 
 import json
@@ -107,7 +108,8 @@ def _pick(annotation: Any, value: Mapping[str, JSON]) -> type | None:
     """Return the dataclass of a union that a JSON object stands for, or None."""
     classes = _classes(annotation)
     if len(classes) == 1:
-        return classes[0]
+        family = getattr(classes[0], "of_kind", None)
+        return classes[0] if family is None else family(value.get("kind"))
     return next((c for c in classes if "kind" in value and _kind(c) == value["kind"]), None)
 
 
@@ -167,7 +169,8 @@ def _set(cls: type, data: dict[str, JSON], path: str, text: str) -> None:
         if not _classes(annotation):
             raise unknown
         value = found if isinstance(found := node.get(name), dict) else {}
-        union = len(_classes(annotation)) > 1
+        classes = _classes(annotation)
+        union = len(classes) > 1 or hasattr(classes[0], "of_kind")
         if union and names[depth + 1 :] == ["kind"] and value.get("kind") != text:
             value = {"kind": text}
         inner = _pick(annotation, value)

@@ -43,6 +43,26 @@ def unknown_ids(shape: tuple[int, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Spaces:
+    """What an environment shows and takes, which is all that the parts of an agent ask of it.
+
+    observation: (H, W, 3) of pictures or (D,) of states; goal: the same of `desired_goal`, None if
+    there is none; actions: length of an action in [-1, 1]; objects: how many there are, the
+    agent's own body included, None if the environment does not say.
+    """
+
+    observation: tuple[int, ...]
+    actions: int
+    goal: tuple[int, ...] | None = None
+    objects: int | None = None
+
+    @property
+    def visual(self) -> bool:
+        """Are observations pictures?"""
+        return len(self.observation) == 3
+
+
+@dataclass(frozen=True)
 class ObjectLayout:
     """Sizes of an object's parts. `slots` is the fixed number of slots N of a set."""
 

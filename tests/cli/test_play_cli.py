@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from smorl.cli import main
-from smorl.cli.play import find_env, make_policy
+from smorl.cli.play import make_policy
+from smorl.envs.factory import find_env
 from smorl.errors import InvalidInput
 
 

@@ -1,6 +1,7 @@
 """Evaluation on a world made of plain arithmetic: what is measured, and when episodes end."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import gymnasium as gym
 import numpy as np
@@ -41,13 +42,13 @@ class Carry(gym.vector.VectorEnv):
         return self._observe(), -self.puck, truncated & False, truncated, info
 
     def _info(self):
-        distance = np.abs(1 - self.puck)
-        goals = np.tile([1.0, 0.0], (self.num_envs, 1, 1))
-        return {
-            "object_distance": distance,
-            "object_distances": distance[:, None],
-            "goal_objects": goals,
-        }
+        return {"object_distances": np.abs(1 - self.puck)[:, None]}
+
+    @property
+    def truth(self):
+        """The truth of the contract, as far as evaluation asks: the goals of puck and hand."""
+        goals = np.tile([[1.0, 0.0], [0.0, 0.0]], (self.num_envs, 1, 1))
+        return SimpleNamespace(tolerance=1e-3, goal_places=lambda: goals)
 
     def _observe(self):
         zero, one = np.zeros(self.num_envs), np.ones(self.num_envs)
@@ -241,3 +242,23 @@ def test_the_observer_is_told_of_every_moment_and_of_the_end():
     seen.clear()
     play(Blind(2), episodes=1, observer=seen.append)
     assert len(seen) == 1, "a film of it has one picture"
+
+
+class Stranger(Carry):
+    """The same world, whose distances and goals nobody tells."""
+
+    truth = None
+
+    def _info(self):
+        return {}
+
+
+def test_without_an_outside_judge_only_the_agents_own_measure_is_known():
+    envs = Stranger(3)
+    result = evaluate(envs, actor(SubgoalConfig(10, 3)), episodes=3, seed=0)
+    summary = result.summary()
+    assert summary["subgoals_solved"] == 1.0
+    assert summary["goals_matched"] == 1.0
+    unknown = {name for name, value in summary.items() if value is None}
+    assert {"object_distance", "success", "passive_distance", "false_solved"} <= unknown
+    assert result.by_episode(0)["distances"] == []

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from smorl.envs.factory import make_envs
 from smorl.envs.rendering.cameras import CAMERAS, PUCK_CENTRE_HEIGHT, project
 from smorl.evaluation.goal_images import GoalCounts, pucks_meant
-from smorl.methods import make_envs
 from tests.conftest import make_set
 
 PIXEL = 2 / 64
@@ -24,34 +24,34 @@ def tables():
     goals = np.asarray(info["goal_objects"])
     height = np.full((2, 2, 1), PUCK_CENTRE_HEIGHT)
     places = project(np.concatenate([goals, height], -1), CAMERAS["zoomed_in"])
-    yield envs, info, places
+    yield envs, places
     envs.close()
 
 
 def test_a_detection_means_the_puck_whose_goal_it_shows(tables):
-    envs, info, places = tables
+    envs, places = tables
     first, second = places[:, 0], places[:, 1]
     nowhere = np.full((2, 2), 3.0)
     targets = found(
         np.stack([second - 2 * PIXEL, first, nowhere, first], 1),
         [[True, True, True, False]] * 2,
     )
-    assert pucks_meant(targets, envs, info).tolist() == [[1, 0, -1, -1]] * 2
+    assert pucks_meant(targets, envs).tolist() == [[1, 0, -1, -1]] * 2
 
 
 def test_farther_than_four_pixels_means_no_puck(tables):
-    envs, info, places = tables
+    envs, places = tables
     away = np.sign(places[:, 0] - places[:, 1]) * (1, 0)  # from the other puck
     targets = found(np.stack([places[:, 0] + k * PIXEL * away for k in (3.9, 4.1)], 1))
-    assert pucks_meant(targets, envs, info).tolist() == [[0, -1]] * 2
+    assert pucks_meant(targets, envs).tolist() == [[0, -1]] * 2
 
 
 def test_on_ground_truth_the_arm_means_no_puck_and_a_vector_means_none():
     envs = make_envs("smorl/Rearrange2-v0", 2, 1)
-    observation, info = envs.reset(seed=[3, 4])
+    observation, _ = envs.reset(seed=[3, 4])
     goal = observation["desired_goal"]
-    assert pucks_meant(found(goal.reshape(2, 3, 2)), envs, info).tolist() == [[-1, 0, 1]] * 2
-    assert pucks_meant(found(goal[:, None]), envs, info).tolist() == [[-1]] * 2
+    assert pucks_meant(found(goal.reshape(2, 3, 2)), envs).tolist() == [[-1, 0, 1]] * 2
+    assert pucks_meant(found(goal[:, None]), envs).tolist() == [[-1]] * 2
     envs.close()
 
 

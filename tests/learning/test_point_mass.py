@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from smorl.methods import make_envs
+from smorl.envs.factory import make_envs
 from tests.learning import point_mass
 from tests.learning.point_mass import HIGH, LOW, REACH, STEP, PointMass
 

@@ -9,16 +9,19 @@ import torch
 
 from smorl.cli import main
 from smorl.config import from_json, paths, to_json
-from smorl.methods import EncoderInputs, View, get_method
+from smorl.envs.factory import View
+from smorl.methods import EncoderInputs, get_method
 from smorl.presets import PRESETS, get_preset
 from smorl.replay.relabel import sample_batch
 from smorl.representations.scalor.weights import load_perception
 from smorl.representations.vae.settings import batches_due
 from smorl.training.settings import RunConfig
-from smorl.training.train_state import ACTIONS, TrainState
-from smorl.types import Episode, ObjectSet
+from smorl.training.train_state import TrainState
+from smorl.types import Episode, ObjectSet, Spaces
 
 NAMES = sorted(PRESETS)
+
+ACTIONS = 2
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,9 +57,11 @@ def test_every_preset_makes_one_update(name):
     )
     items = int(config.env[-4]) + 1
     perception = None
-    if get_method(config.method).pixels:
+    if get_method(config.method).needs_perception:
         perception = load_perception(f"shipped:scalor-{items - 1}")
-    state = TrainState.create(config, EncoderInputs(items, perception=perception))
+    visual = get_method(config.method).visual
+    spaces = Spaces((64, 64, 3) if visual else (2 * items,), ACTIONS)
+    state = TrainState.create(config, EncoderInputs(spaces, perception=perception))
     state.replay.add(make_episodes(state, config, items))
     rng = np.random.default_rng(1)
     batch = sample_batch(
@@ -173,7 +178,7 @@ def test_the_release_of_the_latent_methods(task):
             assert config.evaluation.subgoals.steps == (
                 get_preset(f"paper-gt-{task}-{n}").build().evaluation.subgoals.steps
             )
-            state = TrainState.create(config, EncoderInputs(n + 1))
+            state = TrainState.create(config, EncoderInputs(Spaces((2 * n + 2,), ACTIONS)))
             assert state.learner.policy.log_std_offset == pytest.approx(0)
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
-from smorl.representations.video import episode_plan, make_visual_envs
+from smorl.representations.video import episode_plan
 from smorl.studies.footage import PURPOSE, pictures, record, truth
 
 ENV = "smorl/VisualRearrange2-v0"

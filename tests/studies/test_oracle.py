@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from smorl.envs.factory import make_envs
 from smorl.errors import InvalidInput
-from smorl.methods import make_envs
-from smorl.studies.oracle import PARTS, OracleEncoder, Prototypes, _projected, identify
+from smorl.studies.oracle import PARTS, OracleEncoder, Prototypes, identify
 from smorl.types import ObjectLayout, ObjectSet
 
 ROWS, PUCKS, SLOTS = 3, 2, 5
@@ -21,20 +21,18 @@ class Clumsy:
     layout = ObjectLayout(slots=SLOTS, what=2, position=2, scale=2, depth=2, motion=2)
 
     def __init__(self, envs, lost: int | None = None) -> None:
-        self.world, self.lost = envs.unwrapped.world, lost
+        self.truth, self.lost = envs.truth, lost
 
     def init(self, batch):
         return None
 
     def step(self, carry, observation, actions):
-        simulation = self.world.simulation
-        return carry, self._see(simulation.hand[:, :2], simulation.objects[..., :2])
+        return carry, self._see(self.truth.places())
 
     def encode_goal(self, observation):
-        return self._see(self.world.goal_hand, self.world.goal_objects)
+        return self._see(self.truth.goal_places())
 
-    def _see(self, hand, objects):
-        truth = _projected(self.world, hand, objects)
+    def _see(self, truth):
         what = np.zeros((ROWS, SLOTS, 2), np.float32)
         what[:, 1:4, 0] = [1, 2, 3]
         what[..., 1] = 0.25  # never quite the usual look
@@ -75,8 +73,7 @@ def look(envs, parts, lost=None):
 
 
 def places(envs):
-    simulation = envs.unwrapped.world.simulation
-    return _projected(envs.unwrapped.world, simulation.hand[:, :2], simulation.objects[..., :2])
+    return envs.truth.places()
 
 
 def test_without_parts_nothing_changes(envs):
@@ -125,8 +122,7 @@ def test_the_goal_image_is_corrected_only_when_asked(envs):
     np.testing.assert_array_equal(twin.encode_goal(np.zeros(0)).position, plain.position)
     twin = OracleEncoder(Clumsy(envs), envs, ("goal image",), USUAL)
     found = twin.encode_goal(np.zeros(0))
-    world = envs.unwrapped.world
-    truth = _projected(world, world.goal_hand, world.goal_objects)
+    truth = envs.truth.goal_places()
     assert found.present.sum(1).tolist() == [3] * ROWS
     np.testing.assert_allclose(found.position[:, 1:3], truth[:, :2], atol=1e-6)
 

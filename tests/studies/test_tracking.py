@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
-from smorl.evaluation.detection import _known
+from smorl.evaluation.detection import known as known_now
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import GoalConfig, GoalSpace
-from smorl.representations.video import make_visual_envs
 from smorl.studies import tracking
 from smorl.studies.tracking import Paid, study_tracking
 from smorl.studies.tracking_film import filmstrip
@@ -34,8 +34,8 @@ class Oracle:
     the puck is only remembered, from `lost` on it is not there.
     """
 
-    def __init__(self, world, stolen=99, hidden=99, lost=99, first=True):
-        self.world, self.stolen, self.hidden, self.lost = world, stolen, hidden, lost
+    def __init__(self, truth, stolen=99, hidden=99, lost=99, first=True):
+        self.truth, self.stolen, self.hidden, self.lost = truth, stolen, hidden, lost
         self.first = first
         self.layout = ObjectLayout(slots=2, what=2, scale=2)
 
@@ -43,7 +43,7 @@ class Oracle:
         return Carry(-1, np.zeros((batch, 2), int))
 
     def step(self, carry, observation, actions):
-        known, frame = _known(self.world()), carry.frame + 1
+        known, frame = known_now(self.truth()), carry.frame + 1
         rows = len(observation)
         size = observation.shape[1]
         points = [np.argwhere(mask).mean(0) for mask in known["arm"]]
@@ -82,7 +82,7 @@ def study(monkeypatch, episodes=3, **oracle):
         return made[-1]
 
     monkeypatch.setattr(tracking, "make_visual_envs", make)
-    encoder = Oracle(lambda: made[-1].unwrapped.world, **oracle)
+    encoder = Oracle(lambda: made[-1].truth, **oracle)
     return study_tracking(encoder, still, SPACE, ENV, episodes=episodes, horizon=HORIZON, seed=3)
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 from smorl import shipped
 from smorl.cli import main
 from smorl.errors import DamagedFile, InvalidInput
-from smorl.learners.acting import SacAgent
+from smorl.learners.acting import LearnedAgent
 from smorl.representations.scalor.weights import load_perception, save_weights
 from smorl.runs.tensor_file import read_tensors, write_tensors
 from smorl.trained.agent_file import FORMAT, KIND, export_agent, open_file
@@ -47,8 +47,8 @@ def evaluated(capsys, name, *extra):
 
 
 def policy(loaded):
-    assert isinstance(loaded.agent, SacAgent)
-    return loaded.agent.sac.policy.state_dict()
+    assert isinstance(loaded.agent, LearnedAgent)
+    return loaded.agent.learner.policy.state_dict()
 
 
 def test_the_file_acts_as_the_run_does(run, file, capsys):

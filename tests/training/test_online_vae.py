@@ -14,7 +14,7 @@ from smorl.replay.relabel import sample_batch
 from smorl.representations.vae.settings import Phase, VaeTraining
 from smorl.training.online_vae import CHUNK
 from smorl.training.train_state import TrainState
-from smorl.types import Episode, ObjectGoal, ObjectSet
+from smorl.types import Episode, ObjectGoal, ObjectSet, Spaces
 from tests.representations.vae.small import dots
 
 RARE = 0  # the episode that shows something else
@@ -28,7 +28,7 @@ def make_state(preset="debug-skewfit", **latent):
         latent=replace(config.latent, **{"training": training, **latent}),
         collect=replace(config.collect, horizon=4, replay_steps=40),
     )
-    state = TrainState.create(config, EncoderInputs(2))
+    state = TrainState.create(config, EncoderInputs(Spaces((48, 48, 3), 2)))
     state.counters.env_steps = config.collect.initial_steps  # the random data is complete
     return config, state
 
@@ -47,13 +47,13 @@ def fill(state, episodes=6, seed=0, pursued=False, rare=False):
     actions = np.zeros((episodes, steps - 1, 2), np.float32)
     found = Episode(objects, actions, ObjectGoal(nothing, place, nothing))
     state.replay.add(found)
-    state.online_vae.add(found, frames, pursued)
+    state.representation.add(found, frames, pursued)
     return found, frames
 
 
 def train_all(state, config):
-    while state.online_vae.pending_batches:
-        state.online_vae.advance()
+    while state.representation.pending_batches:
+        state.representation.advance()
     state.refresh(config)
 
 
@@ -62,14 +62,14 @@ def test_latents_of_the_replay_follow_the_vae():
     _, frames = fill(state)
     before = state.replay.episodes.objects.position[:6].copy()
     state.begin(config)
-    assert state.online_vae.pending_batches == 20
-    assert not state.online_vae.ready
+    assert state.representation.pending_batches == 20
+    assert not state.representation.ready
     train_all(state, config)
     stored = state.replay.episodes.objects.position[:6, :, 0]
     now = state.encoder.encode(frames.reshape(-1, 16, 16, 3)).reshape(stored.shape)
     np.testing.assert_array_equal(stored, now)
     assert not np.array_equal(stored, before[:, :, 0])
-    assert state.online_vae.ready
+    assert state.representation.ready
 
 
 def test_goals_nobody_pursued_become_the_ends_of_other_episodes():
@@ -88,7 +88,7 @@ def test_goals_that_were_pursued_are_encoded_from_what_they_looked_like():
     train_all(state, config)
     found, _ = fill(state, 4, seed=1, pursued=True)
     looks = state.encoder.draw(found.goal.position)
-    state.online_vae.owe(0, 40)
+    state.representation.owe(0, 40)
     train_all(state, config)
     stored = state.replay.episodes.goal.position[6:]
     np.testing.assert_allclose(stored, state.encoder.encode(looks), atol=1e-5)
@@ -131,7 +131,7 @@ def test_rare_pictures_are_preferred_as_goals_and_to_train_on():
         what = np.zeros((4000, 0), np.float32)
         goals = state.space.prior.sample(what, np.random.default_rng(0))
         shares[name] = (goals[:, None] == rare[None]).all(-1).any(1).mean()
-        state.online_vae.owe(0, 40)
+        state.representation.owe(0, 40)
         train_all(state, config)
         model = state.encoder.model
         with torch.no_grad():
@@ -151,15 +151,15 @@ def test_the_weights_of_a_phase_are_those_of_the_model_before_it():
     state.begin(config)
     train_all(state, config)
     clone = torch.Generator()
-    clone.set_state(state.online_vae.generator.get_state())
-    wanted = skewed_weights(state.encoder.model, state.online_vae.pictures.flat(), skew, clone)
-    state.online_vae.owe(0, 40)
+    clone.set_state(state.representation.generator.get_state())
+    wanted = skewed_weights(state.encoder.model, state.representation.pictures.flat(), skew, clone)
+    state.representation.owe(0, 40)
     train_all(state, config)
     prior = state.space.prior
     assert isinstance(prior, EmpiricalPrior)
     np.testing.assert_array_equal(prior.weights, wanted)
     np.testing.assert_array_equal(
-        prior.latents, state.encoder.encode(state.online_vae.pictures.flat())
+        prior.latents, state.encoder.encode(state.representation.pictures.flat())
     )
 
 
@@ -170,8 +170,8 @@ def test_nothing_is_skewed_before_its_time():
     train_all(state, config)
     weights = state.space.prior.weights
     np.testing.assert_array_equal(weights, np.full(30, 1 / 30))
-    state.online_vae.owe(80, 120)
-    assert state.online_vae.draw.weights.std() > 0
+    state.representation.owe(80, 120)
+    assert state.representation.draw.weights.std() > 0
 
 
 def test_phases_are_owed_by_steps_and_paid_in_chunks():
@@ -180,14 +180,14 @@ def test_phases_are_owed_by_steps_and_paid_in_chunks():
     )
     fill(state)
     state.begin(config)
-    terms = state.online_vae.advance()
+    terms = state.representation.advance()
     assert set(terms) == {"loss", "reconstruction", "kl", "elbo"}
-    assert (state.online_vae.pending_batches, state.online_vae.trained) == (7, CHUNK)
+    assert (state.representation.pending_batches, state.representation.trained) == (7, CHUNK)
     train_all(state, config)
     pending_batches = []
     for before in range(-20, 300, 40):
-        state.online_vae.owe(before, before + 40)
-        pending_batches.append(state.online_vae.pending_batches)
+        state.representation.owe(before, before + 40)
+        pending_batches.append(state.representation.pending_batches)
         train_all(state, config)
     # Ends of rounds: 20, 60, 100, ...; phases end at 40 and 80, then at 180 and 280.
     assert pending_batches == [0, 10, 10, 0, 30, 0, 0, 30]
@@ -200,12 +200,12 @@ def test_rig_freezes_and_forgets_its_pictures():
     fill(state)
     state.begin(config)
     train_all(state, config)
-    assert state.online_vae.pictures is None
+    assert state.representation.pictures is None
     assert isinstance(state.space.prior, NormalPrior)
     weights = [p.clone() for p in state.encoder.model.parameters()]
     fill(state, seed=2, pursued=True)
-    state.online_vae.owe(0, 10**6)
-    assert state.online_vae.pending_batches == 0
+    state.representation.owe(0, 10**6)
+    assert state.representation.pending_batches == 0
     after = state.encoder.model.parameters()
     assert all(torch.equal(a, b) for a, b in zip(weights, after, strict=True))
 
@@ -214,7 +214,7 @@ def test_without_initial_batches_goals_come_from_what_was_seen():
     config, state = make_state(skew=None, training=VaeTraining(phases=(Phase(40, 10),)))
     fill(state)
     state.begin(config)
-    assert state.online_vae.ready
+    assert state.representation.ready
     assert isinstance(state.space.prior, EmpiricalPrior)
     assert len(state.space.prior.latents) == 30
 

@@ -9,12 +9,12 @@ from smorl.methods import EncoderInputs
 from smorl.presets import get_preset
 from smorl.representations.ground_truth import GroundTruthObjects
 from smorl.training.train_state import TrainState
-from smorl.types import Episode, ObjectGoal
+from smorl.types import Episode, ObjectGoal, Spaces
 
 
 @pytest.fixture
 def state():
-    return TrainState.create(get_preset("debug").build(), EncoderInputs(items=3))
+    return TrainState.create(get_preset("debug").build(), EncoderInputs(Spaces((6,), 2)))
 
 
 def add(state, seen):
@@ -43,6 +43,6 @@ def test_resting_objects_are_known_from_those_that_were_seen(state):
 def test_positions_of_no_spread_do_not_make_inputs_infinite():
     config = get_preset("debug").build()
     config = replace(config, goals=replace(config.goals, low=(0.1, 0.4), high=(0.1 + 1e-4, 0.5)))
-    state = TrainState.create(config, EncoderInputs(items=3))
+    state = TrainState.create(config, EncoderInputs(Spaces((6,), 2)))
     assert np.isfinite(state.learner.inputs.scale.numpy()).all()
     assert state.learner.inputs.scale.max() <= 100, "motion is scaled twice as much as places"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from smorl.errors import InvalidInput
-from smorl.learners.acting import PassiveAgent, SacAgent
+from smorl.learners.acting import LearnedAgent, PassiveAgent
 from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.learners.sac import Sac, SacConfig
 from smorl.types import ObjectLayout
@@ -19,7 +19,7 @@ ROWS, SLOTS = 2, 3
 
 def make_agent(**torso):
     config = NetworkConfig(torso=TorsoConfig(**torso), policy_hidden=(8,), critic_hidden=(8,))
-    return SacAgent(Sac(SacConfig(), config, ObjectLayout(SLOTS, 2), 2, seed=0))
+    return LearnedAgent(Sac(SacConfig(), config, ObjectLayout(SLOTS, 2), 2, seed=0))
 
 
 def make_state(present=True, targets=True):
@@ -55,8 +55,8 @@ def test_an_agent_says_what_its_policy_attends_to():
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
         assert (weights[..., 2] == 0).all(), "nobody is in slot 2"
     # They are the weights the forward pass uses: pooled features are their weighted sum.
-    seen = agent.sac.inputs(*agent._tensors(state["objects"], goal))
-    pooled = agent.sac.policy.net.torso.pool(seen.objects, seen.present, seen.goal)
+    seen = agent.learner.inputs(*agent._tensors(state["objects"], goal))
+    pooled = agent.learner.policy.net.torso.pool(seen.objects, seen.present, seen.goal)
     expected = np.einsum("khn,knf->khf", found["conditional"], state["objects"].features())
     own = pooled[0, :, : 3 * 4].detach().numpy().reshape(ROWS, 3, 4)
     np.testing.assert_allclose(own, expected, atol=1e-5)

@@ -8,24 +8,25 @@ import pytest
 
 import smorl  # noqa: F401  (registers the environments)
 from smorl.envs.rendering.cameras import CAMERAS, project
+from smorl.envs.tabletop.views import mark_goals
 from smorl.errors import InvalidInput
 from smorl.types import ObjectSet
 from smorl.visualise.agent_view import CURRENT, HIDDEN, SEEN, SOLVED, AgentView
-from smorl.visualise.film import SceneCamera, mark_goals
+from smorl.visualise.film import SceneCamera
 
 GREEN = np.array([[0.0, 1.0, 0.0]])
 
 
 @pytest.fixture(scope="module")
-def world():
+def table():
     env = gymnasium.make("smorl/VisualRearrange2-v0")
     env.reset(seed=4, options={"objects": [(-0.1, 0.5), (0.1, 0.6)]})
-    return env.unwrapped.world  # pyright: ignore
+    return env.unwrapped
 
 
-def test_agent_view_and_goal_view_are_what_a_visual_env_shows(world):
-    camera = SceneCamera(world, size=200, samples=1)
-    observation = world.observe()
+def test_agent_view_and_goal_view_are_what_a_visual_env_shows(table):
+    camera = SceneCamera(table, size=200, samples=1)
+    observation = table.world.observe()
     np.testing.assert_array_equal(camera.agent(), observation["observation"][0])
     np.testing.assert_array_equal(camera.agent(goal_state=True), observation["desired_goal"][0])
     big = camera.agent(pixels=130)
@@ -33,17 +34,17 @@ def test_agent_view_and_goal_view_are_what_a_visual_env_shows(world):
     np.testing.assert_array_equal(big[::2, ::2], observation["observation"][0])
 
 
-def test_frame_holds_the_scene_under_its_caption(world):
-    camera = SceneCamera(world, size=200, samples=1)
+def test_frame_holds_the_scene_under_its_caption(table):
+    camera = SceneCamera(table, size=200, samples=1)
     frame, scene = camera.frame("step 1"), camera.scene()
     assert frame.shape[0] > 200
     np.testing.assert_array_equal(frame[-200:, :200], scene)
     assert (camera.scene(goal_state=True) != scene).any()
 
 
-def test_goal_rings_lie_on_the_bare_table_around_the_goal(world):
+def test_goal_rings_lie_on_the_bare_table_around_the_goal(table):
     view = CAMERAS["overview"]
-    camera = SceneCamera(world, size=300)
+    camera = SceneCamera(table, size=300)
     plain = camera.scene(goal_state=True)
     goal = np.array([[0.15, 0.75]])  # beyond where pucks and arm are
     marked = mark_goals(plain, view, goal, GREEN)
@@ -59,9 +60,9 @@ def test_goal_rings_lie_on_the_bare_table_around_the_goal(world):
         np.testing.assert_array_equal(unmarked, plain)
 
 
-def test_too_small_a_film_is_refused(world):
+def test_too_small_a_film_is_refused(table):
     with pytest.raises(InvalidInput, match="size of a film is 20"):
-        SceneCamera(world, size=20)
+        SceneCamera(table, size=20)
 
 
 def boxes(position, present):
@@ -133,8 +134,8 @@ def test_without_goals_there_is_no_sub_goal():
     assert drawn(empty.goal(BLACK)) == set()
 
 
-def test_a_frame_with_sight_differs_in_the_views_alone(world):
-    camera = SceneCamera(world, size=400, samples=1)
+def test_a_frame_with_sight_differs_in_the_views_alone(table):
+    camera = SceneCamera(table, size=400, samples=1)
     plain, boxed = camera.frame("step 1"), camera.frame("step 1", sight())
     assert plain.shape == boxed.shape
     changed = np.nonzero((plain != boxed).any(-1))
@@ -142,8 +143,8 @@ def test_a_frame_with_sight_differs_in_the_views_alone(world):
     assert {"current", "solved", "seen"} <= drawn(boxed)
 
 
-def test_attention_stands_beside_the_views_in_a_size_that_never_changes(world):
-    camera = SceneCamera(world, size=400, samples=1)
+def test_attention_stands_beside_the_views_in_a_size_that_never_changes(table):
+    camera = SceneCamera(table, size=400, samples=1)
     plain, wide = camera.frame("step 1", sight()), camera.frame("1", sight(agent=Looks()))
     assert wide.shape[0] == plain.shape[0]
     assert wide.shape[1] > plain.shape[1] + 150

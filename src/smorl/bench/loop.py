@@ -121,10 +121,7 @@ def measure_reference(threads: int, rounds: int) -> dict:
 
 def environment_calls(envs: Any) -> Iterator[tuple[str, Any, str]]:
     """Where a vector environment simulates and where it draws: (part, object, method)."""
-    world = envs.unwrapped.world
-    yield "physics", world.simulation, "step"
-    yield "physics", world.simulation, "reset"
-    yield "drawing", world, "render"
+    yield from envs.unwrapped.timed_calls()
 
 
 @contextmanager

@@ -14,13 +14,13 @@ import smorl  # noqa: F401  registers the environments
 from smorl.bench.perception import begin
 from smorl.bench.reference_sac import ReferenceSac
 from smorl.bench.synthetic import filled_replay
+from smorl.envs.contract import action_size
 from smorl.envs.tabletop.scene import REFERENCE_PHYSICS
 from smorl.presets.perception import get_perception_preset
 from smorl.replay.relabel import RelabelConfig, sample_batch
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from smorl.training.collector import collect
 from smorl.training.settings import RunConfig
-from smorl.training.train_state import ACTIONS
 from smorl.types import Batch, ObjectGoal, ObjectSet
 
 _EPISODES = 200  # in replay before the first step; their number does not change the cost
@@ -44,7 +44,7 @@ class ReferenceLoop:
         self.tracker = ScalorTracker(begin(get_perception_preset(perception).build()).model)
         layout = self.tracker.layout
         self.replay, self.space = filled_replay(layout, _EPISODES, seed=0)
-        self.sac = ReferenceSac(config.learner, config.networks, layout, ACTIONS)
+        self.sac = ReferenceSac(config.learner, config.networks, layout, action_size(self.envs))
         self.rng = np.random.default_rng(0)
 
     def round(self) -> int:
@@ -60,7 +60,7 @@ class ReferenceLoop:
     def act(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return sampled actions (1, A)."""
         features = torch.from_numpy(objects.features())
-        noise = self.rng.standard_normal((len(features), ACTIONS), np.float32)
+        noise = self.rng.standard_normal((len(features), self.sac.actions), np.float32)
         wanted = torch.from_numpy(goal.features(objects.layout))
         state = (features, _all_slots(features), wanted)
         return self.sac.sample(state, torch.from_numpy(noise))[0].numpy()
@@ -70,7 +70,7 @@ class ReferenceLoop:
         size = self.config.learner.batch_size
         replay, config = self.replay, RelabelConfig()
         batch = sample_batch(replay.episodes, replay.size, size, self.space, config, self.rng)
-        noise = self.rng.standard_normal((2, size, ACTIONS), np.float32)
+        noise = self.rng.standard_normal((2, size, self.sac.actions), np.float32)
         return batch.map(torch.from_numpy), torch.from_numpy(noise)
 
     def update(self, batch: Batch, noise: torch.Tensor) -> None:

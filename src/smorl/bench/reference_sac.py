@@ -74,7 +74,7 @@ class ReferenceSac:
     def __init__(
         self, config: SacConfig, networks: NetworkConfig, layout: ObjectLayout, actions: int
     ) -> None:
-        self.config = config
+        self.config, self.actions = config, actions
         self.log_std_offset = math.log(math.atanh(networks.initial_std))
         features, heads = layout.features, (actions, actions)
         self.policy = Network(networks, features, networks.policy_hidden, 0, heads)

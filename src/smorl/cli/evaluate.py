@@ -17,37 +17,32 @@ def main(argv: list[str]) -> int:
         if getattr(args, name) < 1:
             raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
     # Imported here so that `--help` answers at once.
-    import torch
-
-    from smorl.evaluation.evaluate import evaluate
-    from smorl.trained.loading import load_run
-    from smorl.training.loop import MAX_EVALUATION_ROWS
+    from smorl.library import load
     from smorl.visualise.video import PICTURE_SUFFIXES, check_writable
 
-    torch.set_num_threads(args.threads)
     if args.video:
         check_writable(args.video)
     if args.attention:
         check_writable(args.attention, PICTURE_SUFFIXES)
-    run = load_run(args.run, args.env)
+    run = load(args.run, args.env, threads=args.threads)
     for note in run.notes:
         sys.stderr.write(f"{note}\n")
-    envs = run.envs(min(args.episodes, MAX_EVALUATION_ROWS), args.threads)
-    actor = run.actor(args.controller)
     seed = run.config.evaluation.seed if args.seed is None else args.seed
-    result = evaluate(
-        envs,
-        actor,
-        episodes=args.episodes,
+    result = run.evaluate(
+        args.episodes,
         seed=seed,
+        threads=args.threads,
+        controller=args.controller,
         progress=lambda done: show_episodes(done, args.episodes),
     )
+    if not result.distances.size:
+        sys.stderr.write(f"{run.env} has no outside judge: this is the agent's own measure.\n")
     summary = {"run": str(args.run), "env": run.env, "env_steps": run.env_steps}
     summary |= {"seed": seed, **result.summary()}
     full = {**summary, **result.by_episode(seed)}
     sys.stdout.write(json.dumps(full) + "\n" if args.json else aligned(summary))
     sys.stdout.flush()
-    _draw(run, actor, seed, args)
+    _draw(run, run.actor(args.controller), seed, args)
     return 0
 
 

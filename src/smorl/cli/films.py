@@ -26,8 +26,8 @@ class Recording:
     """What is kept of an episode: frames, or the moments and the agent's views of them."""
 
     frames: list[Picture] = field(default_factory=list)
-    sights: list[AgentView] = field(default_factory=list)
-    views: list[Picture] = field(default_factory=list)
+    views: list[AgentView] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
 
 
 def film(
@@ -53,7 +53,7 @@ def attention_picture(run: LoadedRun, actor: Actor, seed: int) -> Picture:
     names = None
     if not finds_objects(run):  # on ground truth slots have names
         names = ["arm", *(f"puck {i}" for i in range(1, run.encoder.layout.slots))]
-    return attention_over_time(recording.sights, recording.views, names)
+    return attention_over_time(recording.views, recording.pictures, names)
 
 
 def play(run: LoadedRun, actor: Actor, seed: int, episode: int, watch: Callable) -> Recording:
@@ -73,16 +73,15 @@ def finds_objects(run: LoadedRun) -> bool:
 def _filming(
     advance: Callable[[], None] | None, run: LoadedRun, envs, name: str, recording: Recording
 ) -> Callable[[dict[str, Any]], None]:
-    world, objects = envs.unwrapped.world, finds_objects(run)
-    camera = SceneCamera(world, VISUAL_SIZE if objects else SIZE)
+    objects = finds_objects(run)
+    camera = SceneCamera(envs, VISUAL_SIZE if objects else SIZE)
     gap = "    " if objects else "\n"  # without a table of attention frames are narrow
 
     def observe(state: dict[str, Any]) -> None:
-        distance = 100 * float(world.info()["object_distance"][0])
-        text = f"{name}, step {len(recording.frames)}: {distance:.1f} cm off."
+        text = f"{name}, step {len(recording.frames)}{_distance(state)}."
         text += f"{gap}{_aim(state, objects)}"
-        sight = AgentView.of(state, agent=run.agent) if objects else None
-        recording.frames.append(camera.frame(text, sight))
+        view = AgentView.of(state, agent=run.agent) if objects else None
+        recording.frames.append(camera.frame(text, view))
         if advance is not None and len(recording.frames) > 1:
             advance()
 
@@ -92,14 +91,20 @@ def _filming(
 def _watching(
     run: LoadedRun, envs, name: str, recording: Recording
 ) -> Callable[[dict[str, Any]], None]:
-    camera = SceneCamera(envs.unwrapped.world)
+    camera = SceneCamera(envs)
 
     def observe(state: dict[str, Any]) -> None:
-        sight, view = AgentView.of(state, agent=run.agent), camera.agent(pixels=THUMBNAIL_PIXELS)
-        recording.sights.append(sight)
-        recording.views.append(sight.now(view, PALETTE) if finds_objects(run) else view)
+        view, picture = AgentView.of(state, agent=run.agent), camera.agent(pixels=THUMBNAIL_PIXELS)
+        recording.views.append(view)
+        recording.pictures.append(view.now(picture, PALETTE) if finds_objects(run) else picture)
 
     return observe
+
+
+def _distance(state: dict[str, Any]) -> str:
+    """Say how far the pucks are from their goals, if anybody knows."""
+    distances = state["distances"]
+    return f": {100 * distances[0].mean():.1f} cm off" if distances.shape[1] else ""
 
 
 def _aim(state: dict[str, Any], objects: bool) -> str:

@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
 
     torch.set_num_threads(args.threads)
     run = load_run(args.run)
-    if not (get_method(run.config.method).pixels and run.encoder.layout.what):
+    if not (get_method(run.config.method).needs_perception and run.encoder.layout.what):
         raise InvalidInput(
             f"{args.run} is a {run.config.method} run and sees no objects in pictures, so there "
             f"is no part to swap; give a run of a visual preset, e.g. "

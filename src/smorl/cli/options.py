@@ -1,14 +1,11 @@
 """What commands share: settings given as options, tables, and stopping in an orderly way."""
 
-import json
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
-from smorl.config import paths, to_json
+from smorl.config import to_json
 from smorl.errors import InvalidInput
+from smorl.explain import options
 
 
 def overrides(words: list[str], example: str) -> dict[str, str]:
@@ -29,16 +26,8 @@ def overrides(words: list[str], example: str) -> dict[str, str]:
 
 
 def fields(config: Any) -> str:
-    """Return the fields of a config and their values, one per line, as options."""
-    data = to_json(config)
-    lines = []
-    for path in paths(type(config), data):
-        value: Any = data
-        for name in path.split("."):
-            value = value[name]
-        if not isinstance(value, dict):
-            lines.append(f"  --{path} {json.dumps(value)}")
-    return "\nfields of this preset:\n" + "\n".join(lines) + "\n"
+    """Return the settings of a config, their values and what they mean, as options."""
+    return f"\nsettings of this preset:\n{options(config, to_json(config))}\n"
 
 
 def aligned(summary: dict[str, Any]) -> str:
@@ -57,33 +46,3 @@ def show_episodes(done: int, total: int, name: str = "") -> None:
         end = "\r" if done < total else "\n"
         sys.stderr.write(f"{name}{done}/{total} episodes{end}")
         sys.stderr.flush()
-
-
-class Stoppable(Protocol):
-    """A trainer that looks at `stop_requested` now and then."""
-
-    stop_requested: bool
-
-
-class Notes(Protocol):
-    """Who is told."""
-
-    def note(self, text: str) -> None: ...
-
-
-@contextmanager
-def orderly_stop(trainer: Stoppable, notes: Notes, when: str) -> Iterator[None]:
-    """Turn the first Ctrl-C (or SIGTERM) into a request to save and stop."""
-
-    def stop(number: int, frame: object) -> None:
-        if trainer.stop_requested:
-            raise KeyboardInterrupt
-        trainer.stop_requested = True
-        notes.note(f"Stopping: finishing {when} and saving. Ctrl-C again stops at once.")
-
-    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -3,19 +3,15 @@
 import argparse
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from smorl.cli.options import fields, orderly_stop, overrides
-from smorl.config import override, to_json
+from smorl.cli.options import fields, overrides
+from smorl.config import override
 from smorl.errors import InvalidInput
 from smorl.presets.perception import PERCEPTION_PRESETS, get_perception_preset
-from smorl.representations.scalor.training.settings import PerceptionConfig, total_frames
-from smorl.runs.progress import Words
 
 _EXAMPLE = "--optimise.lr 1e-3"
-WORDS = Words("frame", "frames", "iterations", "{:.1f} objects per frame")
 
 
 def main(argv: list[str]) -> int:
@@ -39,69 +35,32 @@ def main(argv: list[str]) -> int:
     args, rest = parser.parse_known_args(argv)
     config = override(preset.build(), {"seed": str(args.seed), **overrides(rest, _EXAMPLE)})
     out = Path(args.out) if args.out else Path("runs") / f"{args.preset}-seed{config.seed}"
-    return _train(_fit_data(config, args.data), out, args, "smorl perception train", argv)
-
-
-def _fit_data(config: PerceptionConfig, folder: str | None) -> PerceptionConfig:
-    """With --data the config says what that data is, so that the run describes itself."""
-    if folder is None:
-        return config
-    from smorl.representations.video_files import load_sequences
-
-    data = load_sequences(Path(folder), verify=False)
-    return replace(config, data=replace(config.data, episodes=data.episodes, steps=data.steps))
-
-
-def _train(
-    config: PerceptionConfig, out: Path, args: argparse.Namespace, verb: str, argv: list[str]
-) -> int:
     # Imported here so that a typo in the options answers at once.
-    from smorl.representations.scalor.training.data import Source, remove_sequences
-    from smorl.representations.scalor.training.loop import PerceptionTrainer
-    from smorl.runs.folder import RunDir
-    from smorl.runs.progress import Progress
+    from smorl.library.running import fit_data, run_perception
+    from smorl.representations.scalor.training.data import Source
 
-    command = " ".join([verb, *argv])
-    source = Source(Path(args.data) if args.data else None, args.keep_data)
-    with RunDir.open(out, to_json(config), command) as run:
-        if run.result is not None:
-            if not args.keep_data:
-                remove_sequences(out)  # a kill right after the end leaves it behind
-            sys.stderr.write(f"{out} is finished. `smorl perception evaluate {out}` repeats it.\n")
-            return _show(out, run.result)
-        with Progress(total_frames(config.optimise), args.quiet, words=WORDS) as progress:
-            trainer = PerceptionTrainer(config, run, progress, source, command)
-            result = climb(trainer, progress)
-        if result is None:
-            sys.stderr.write(f"Stopped and saved. The same command resumes: {command}\n")
-            return 130
-        run.write_result(result)
-        trainer.clean()
-        return _show(out, result)
-
-
-def climb(trainer: Any, progress: Any) -> dict[str, Any] | None:
-    """Run a perception trainer to its result; None if the user stopped it."""
-    from smorl.representations.scalor.training.data import Stopped
-
-    with orderly_stop(trainer, progress, "this iteration"):
-        try:
-            resumed = trainer.start()
-            _announce(trainer, resumed, progress)
-            return trainer.train()
-        except Stopped:
-            progress.note("Stopped while collecting; the collection starts again.")
-            return None
-
-
-def _announce(trainer: Any, resumed: bool, progress: Any) -> None:
-    where = "resumed at" if resumed else "starts at"
-    progress.note(f"{trainer.run.path}: {where} iteration {trainer.state.iteration}.")
-    for change in trainer.run.version_changes if resumed else []:
-        progress.note(f"Note: {change}; the rest of the run may differ in the last digits.")
+    if args.data and args.video:
+        raise InvalidInput("give --data or --video, not both.")
+    folder, video = (Path(given) if given else None for given in (args.data, args.video))
+    source = Source(folder, args.keep_data, video)
+    command = " ".join(["smorl perception train", *argv])
+    outcome = run_perception(fit_data(config, source), out, source, command, args.quiet)
+    if outcome.result is None:
+        sys.stderr.write(f"Stopped and saved. The same command resumes: {command}\n")
+        return 130
+    if outcome.earlier:
+        sys.stderr.write(f"{out} is finished. `smorl perception evaluate {out}` repeats it.\n")
+    return _show(out, outcome.result)
 
 
 def _show(out: Path, result: dict[str, Any]) -> int:
+    if result["f1"] is None and "objects" in result:
+        sys.stderr.write(
+            f"{out}: {result['objects']:.1f} objects per frame, {_number(result['kept'])} of them "
+            "kept from frame to frame; nobody knows the truth of these pictures.\n"
+        )
+        sys.stdout.write(json.dumps(result) + "\n")
+        return 0
     sys.stderr.write(
         f"{out}: F1 {_number(result['f1'])} on visible pucks, median error "
         f"{_number(result['median_error_px'])} pixels, identity "
@@ -135,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="decides everything random (default 0)")
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
     parser.add_argument("--data", help="a folder of `smorl perception collect` (default: collect)")
+    parser.add_argument(
+        "--video", help="your own pictures instead: a folder, a film (.mp4) or an .npz file"
+    )
     parser.add_argument("--keep-data", action="store_true", help="keep the run's own data")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this help")

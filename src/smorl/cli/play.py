@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from smorl.envs.registration import env_ids
+from smorl.envs.factory import OWN, find_env
 from smorl.envs.tabletop.env import TabletopEnv
 from smorl.envs.tabletop.scripted import ScriptedPusher
 from smorl.errors import InvalidInput, did_you_mean
@@ -39,6 +39,8 @@ def main(argv: list[str]) -> int:
     """Run the verb; return the exit code."""
     args = _parser().parse_args(argv)
     env_id = find_env(args.id)
+    if not env_id.startswith(OWN):
+        raise InvalidInput(f"{env_id} is not ours, and simple policies know our tables only.")
     check_episodes(args.episodes, args.seed)
     if args.video is not None:
         check_writable(args.video)
@@ -64,17 +66,6 @@ def check_episodes(episodes: int, seed: int) -> None:
         raise InvalidInput(f"--episodes is {episodes}; play at least 1.")
     if seed < 0:
         raise InvalidInput(f"--seed is {seed}; use 0 or more.")
-
-
-def find_env(name: str) -> str:
-    """Return the registered id for `name`, which may lack its "smorl/" prefix."""
-    known = [env.id for env in env_ids()]
-    for candidate in (name, f"smorl/{name}"):
-        if candidate in known:
-            return candidate
-    prefixed = name if "/" in name else f"smorl/{name}"
-    hint = did_you_mean(prefixed, known)
-    raise InvalidInput(f"Unknown environment {name!r}.{hint} `smorl envs` lists them.")
 
 
 def table(env: gymnasium.Env[Any, Any]) -> TabletopEnv:
@@ -120,7 +111,7 @@ def play_episode(env: gymnasium.Env[Any, Any], policy: Policy, seed: int) -> Ite
     yield info
     truncated = False
     while not truncated:
-        action = policy(info, table(env).world.goal_hand[0])
+        action = policy(info, table(env).truth.goal_body[0])
         _, _, _, truncated, info = env.step(action)
         yield info
 
@@ -179,7 +170,7 @@ def _episodes(
 ) -> Iterator[Picture]:
     """Play all episodes, appending to `results`; yield a frame per step if there is a video."""
     policy = make_policy(args.policy, args.seed)
-    camera = SceneCamera(table(env).world, args.size) if args.video is not None else None
+    camera = SceneCamera(table(env), args.size) if args.video is not None else None
     for episode in range(args.episodes):
         seed, step, info = args.seed + episode, 0, {}
         for step, info in enumerate(play_episode(env, policy, seed)):

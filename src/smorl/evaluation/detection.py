@@ -12,8 +12,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
-from smorl.envs.tabletop.world import World
+from smorl.envs.contract import Truth as EnvTruth
+from smorl.envs.contract import action_size, require_truth
+from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection_metrics import Detections, Labels, Truth, label
 from smorl.evaluation.detection_scores import (
@@ -25,7 +26,7 @@ from smorl.evaluation.detection_scores import (
 )
 from smorl.goals.appearance import choose_threshold
 from smorl.representations.base import Encoder
-from smorl.representations.video import episode_plan, make_visual_envs
+from smorl.representations.video import episode_plan
 
 # Paper: episodes of reinforcement learning are this long.
 STEPS = 20
@@ -67,7 +68,8 @@ def evaluate_perception(
         chosen = range(done, min(done + num_envs, episodes))
         envs = make_visual_envs(env_id, len(chosen), threads)
         try:
-            plans = [episode_plan(seed, i, steps, purpose=HELD_OUT) for i in chosen]
+            length = action_size(envs)
+            plans = [episode_plan(seed, i, steps, purpose=HELD_OUT, actions=length) for i in chosen]
             parts.append(_track(encoder, envs, plans))
         finally:
             envs.close()
@@ -101,7 +103,7 @@ def _track(
     encoder: Encoder, envs: gym.vector.VectorEnv, plans: list[tuple[int, NDArray[np.float32]]]
 ) -> dict[str, np.ndarray]:
     """Step encoder and envs together; return arrays with leading (episodes, frames)."""
-    world: World = envs.world  # pyright: ignore[reportAttributeAccessIssue]
+    truth = require_truth(envs, "judging what an encoder finds")
     actions = np.stack([plan[1] for plan in plans], axis=1)
     observation, _ = envs.reset(seed=[plan[0] for plan in plans])  # pyright: ignore
     carry = encoder.init(len(plans))
@@ -114,7 +116,7 @@ def _track(
             alive = alive & ~truncated
         pictures = observation["observation"]
         carry, objects = encoder.step(carry, pictures, action)
-        frame = {"alive": alive, **_said(encoder, carry, objects, pictures), **_known(world)}
+        frame = {"alive": alive, **_said(encoder, carry, objects, pictures), **known(truth)}
         frame["seen"] = frame["seen"] & alive[:, None]
         frame["visible"] = frame["visible"] * alive[:, None]
         frame["arm"] = frame["arm"] & alive[:, None, None]
@@ -142,18 +144,16 @@ def _said(encoder: Encoder, carry: Any, objects: Any, pictures: np.ndarray) -> d
     return said
 
 
-def _known(world: World) -> dict[str, np.ndarray]:
-    """Return what the simulator knows about the current frame."""
-    segmentation = world.segment()
-    objects = world.simulation.objects[..., :2]
-    height = np.full((*objects.shape[:-1], 1), PUCK_CENTRE_HEIGHT)
+def known(truth: EnvTruth) -> dict[str, np.ndarray]:
+    """Return what the environment knows about the current frame, by the names of `Truth`."""
+    segmentation = truth.segment()
     return {
-        "centres": project(np.concatenate([objects, height], -1), get_camera(world.camera)),
+        "centres": truth.places()[:, :-1],
         "visible": segmentation.visible,
         "alone": segmentation.alone,
         "arm": segmentation.arm,
-        "hand": world.simulation.hand[:, :2].copy(),
-        "objects": objects,
+        "hand": truth.body,
+        "objects": truth.objects,
     }
 
 

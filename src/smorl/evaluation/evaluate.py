@@ -17,6 +17,9 @@ from smorl.planning.actor import Actor
 class Evaluation:
     """Per-episode results, arrays of length E. Distances in metres, from privileged positions.
 
+    Where the environment tells no distances there is no outside judge: n is 0, `distance` and
+    `passive` are NaN.
+
     An episode whose goal image shows nothing to the encoder has nothing to do: it takes 0 steps
     and its distance is the passive one.
     """
@@ -32,25 +35,31 @@ class Evaluation:
     held: np.ndarray  # sub-goals that mean a puck and are considered solved at the end
     mistaken: np.ndarray  # of these: whose puck is in truth farther than 5 cm from its goal
 
-    def summary(self) -> dict[str, float | int]:
+    def summary(self) -> dict[str, float | int | None]:
         """Return the numbers of the evaluation table.
 
         tables_within_4cm is the share of tables on which every puck is that near its goal.
         goals_detected is per goal image, goals_matched a share of all objects detected in goal
         images, false_solved a share of all puck sub-goals considered solved (0 if there are none).
+        Without an outside judge what only it can know is None.
         """
+        judged = self.distances.shape[1] > 0
+
+        def known(function: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
+            return float(function(values)) if judged else None
+
         return {
-            "object_distance": float(self.distance.mean()),
-            "object_distance_std": float(self.distance.std()),
-            "object_distance_median": float(np.median(self.distance)),
-            "success": float(self.success.mean()),
-            "pucks_within_5cm": float((self.distances < 0.05).mean()),
-            "tables_within_4cm": float((self.distances < 0.04).all(-1).mean()),
+            "object_distance": known(np.mean, self.distance),
+            "object_distance_std": known(np.std, self.distance),
+            "object_distance_median": known(np.median, self.distance),
+            "success": known(np.mean, self.success),
+            "pucks_within_5cm": known(np.mean, self.distances < 0.05),
+            "tables_within_4cm": known(np.mean, (self.distances < 0.04).all(-1)),
             "subgoals_solved": float(self.solved.mean()),
             "goals_detected": float(self.detected.mean()),
             "goals_matched": float(self.kept.sum() / max(1, self.detected.sum())),
-            "false_solved": float(self.mistaken.sum() / max(1, self.held.sum())),
-            "passive_distance": float(self.passive.mean()),
+            "false_solved": known(lambda m: m.sum() / max(1, self.held.sum()), self.mistaken),
+            "passive_distance": known(np.mean, self.passive),
             "mean_length": float(self.length.mean()),
             "episodes": len(self.distance),
         }
@@ -62,13 +71,14 @@ class Evaluation:
         """
         return {
             "first_episode_seed": seed,
-            "distances": [round(float(d), 5) for d in self.distance],
-            "passive_distances": [round(float(d), 5) for d in self.passive],
+            "distances": [round(float(d), 5) for d in self.distance if np.isfinite(d)],
+            "passive_distances": [round(float(d), 5) for d in self.passive if np.isfinite(d)],
         }
 
 
 # Called with the state before every step and once at the end: carry, objects (K, N), targets
-# (K, G), the slot matched by every target (K, G; -1: none), solved (K, G), current and finished.
+# (K, G), the slot matched by every target (K, G; -1: none), solved (K, G), current, finished,
+# and the true distances (K, n), n = 0 if nobody knows them.
 Observer = Callable[[dict[str, Any]], None]
 
 
@@ -101,32 +111,42 @@ def _play(
 ) -> Evaluation:
     """Play one episode in every row of `envs`."""
     observation, info = envs.reset(seed=seeds)  # pyright: ignore[reportArgumentType]
-    passive, distances = (np.array(info[k]) for k in ("object_distance", "object_distances"))
+    distances = _judged(info, len(seeds))
+    passive = distances.mean(1) if distances.size else np.full(len(seeds), np.nan)
     actor.reset(observation["desired_goal"], seeds)
     actor.observe(observation["observation"])
-    counts = GoalCounts(actor.targets, pucks_meant(actor.targets, envs, info))
+    counts = GoalCounts(actor.targets, pucks_meant(actor.targets, envs))
     counts.see(actor.matched >= 0, np.ones(len(seeds), bool))
     length = np.zeros(len(seeds), np.int64)
     while not actor.finished.all():
-        _tell(actor, observer)
+        _tell(actor, distances, observer)
         running = ~actor.finished
-        observation, _, _, truncated, info = envs.step(actor.choose())
+        observation, _, terminated, truncated, info = envs.step(actor.choose())
+        ended = terminated | truncated
         length += running
-        # An episode's result is where it stopped, whatever happens to its row afterwards. Only
-        # diverged physics truncates; the row then holds a new episode already.
-        last = info["final_info"] if truncated.any() else info
-        distances[running] = np.asarray(last["object_distances"])[running]
-        actor.observe(observation["observation"], lost=truncated)
-        counts.see(actor.matched >= 0, running & ~truncated)
-    _tell(actor, observer)
+        # An episode's result is where it stopped, whatever happens to its row afterwards. Ours
+        # end only by diverged physics; the row then holds a new episode already.
+        now = _judged(info, len(seeds))
+        if ended.any():
+            now[ended] = _judged(info["final_info"], len(seeds))[ended]
+        distances[running] = now[running]
+        actor.observe(observation["observation"], lost=ended)
+        counts.see(actor.matched >= 0, running & ~ended)
+    _tell(actor, distances, observer)
     return _result(passive, distances, actor.solved, length, counts)
 
 
-def _tell(actor: Actor, observer: Observer | None) -> None:
+def _judged(info: dict[str, Any], rows: int) -> np.ndarray:
+    """Return the true distances (K, n) of an environment that tells them, else (K, 0)."""
+    told = info.get("object_distances")
+    return np.zeros((rows, 0)) if told is None else np.array(told, np.float64)
+
+
+def _tell(actor: Actor, distances: np.ndarray, observer: Observer | None) -> None:
     if observer is not None:
         names = ("carry", "objects", "targets", "matched", "solved", "current")
         state = {name: getattr(actor, name) for name in names}
-        observer({**state, "finished": actor.finished.copy()})
+        observer({**state, "finished": actor.finished.copy(), "distances": distances.copy()})
 
 
 def _result(
@@ -138,7 +158,7 @@ def _result(
 ) -> Evaluation:
     present = counts.targets.present
     return Evaluation(
-        distance=distances.mean(1),
+        distance=distances.mean(1) if distances.size else np.full(len(distances), np.nan),
         distances=distances,
         passive=passive,
         success=np.all(distances < 0.05, axis=1),

@@ -10,12 +10,10 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 
-from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
-from smorl.evaluation.detection_metrics import GATE_PIXELS
+from smorl.envs.contract import truth_of
 from smorl.types import ObjectSet
 
 FAR = 0.05  # metres from its goal beyond which a puck is not solved in truth
-_SAME_PLACE = 1e-3  # metres; ground truth puts a goal exactly where the puck should go
 
 
 class GoalCounts:
@@ -40,29 +38,24 @@ class GoalCounts:
 
     def mistaken(self, solved: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Those of `held` whose puck is farther than FAR from its goal; `distances` is (K, n)."""
+        if not distances.shape[1]:
+            return np.zeros(solved.shape, bool)  # nobody knows
         away = np.take_along_axis(distances, np.maximum(self.pucks, 0), axis=1)
         return self.held(solved) & (away > FAR)
 
 
-def pucks_meant(targets: ObjectSet, envs: gym.vector.VectorEnv, info: dict) -> np.ndarray:
+def pucks_meant(targets: ObjectSet, envs: gym.vector.VectorEnv) -> np.ndarray:
     """Return which puck each object (K, G) of a goal image means, -1 if none.
 
-    It is the puck whose goal is nearest to the object: for pictures, nearest to the detection
-    once projected into them and at most 4 pixels away, as in the evaluation of perception. The
-    arm, false detections and whole states in one vector mean none.
+    It is the puck whose goal is nearest to the object, and near enough: for pictures at most 4
+    pixels away, as in the evaluation of perception. The arm, false detections, whole states in one
+    vector, and everything where nobody knows the truth mean none.
     """
-    nobody = np.full(np.shape(targets.present), -1)
-    goals = info.get("goal_objects")
-    if goals is None or targets.position.shape[-1] != 2:
+    nobody, truth = np.full(np.shape(targets.present), -1), truth_of(envs)
+    if truth is None or targets.position.shape[-1] != 2:
         return nobody
-    world = getattr(envs.unwrapped, "world", None)
-    places, reach = np.asarray(goals, np.float64), _SAME_PLACE
-    if world is not None and world.visual:
-        height = np.full((*places.shape[:-1], 1), PUCK_CENTRE_HEIGHT)
-        places = project(np.concatenate([places, height], -1), get_camera(world.camera))
-        reach = GATE_PIXELS * 2 / world.image_size
-    offset = targets.position[:, :, None] - places[:, None]
+    offset = targets.position[:, :, None] - truth.goal_places()[:, None, :-1]
     # A goal behind the camera has no image.
     distance = np.nan_to_num(np.linalg.norm(offset, axis=-1), nan=np.inf)
-    near = targets.present & (distance.min(-1) <= reach)
+    near = targets.present & (distance.min(-1) <= truth.tolerance)
     return np.where(near, distance.argmin(-1), nobody)

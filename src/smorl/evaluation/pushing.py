@@ -15,15 +15,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
+from smorl.envs.contract import require_truth
+from smorl.envs.factory import make_visual_envs
 from smorl.envs.tabletop.scripted import ScriptedPusher
-from smorl.envs.tabletop.world import World
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection_metrics import GATE_PIXELS, HAND_TOUCHES, OCCLUDED_SHARE
 from smorl.evaluation.detection_metrics import LEAST_SHARE as SEEN_SHARE
 from smorl.goals.matching import match, take_object
 from smorl.representations.base import Encoder
-from smorl.representations.video import make_visual_envs
 from smorl.seeding import stream
 from smorl.types import ObjectSet
 
@@ -104,35 +103,35 @@ def _join(parts: list[Any]) -> Any:
 def _record(
     encoder: Encoder, envs: gym.vector.VectorEnv, seed: int, first: int, steps: int
 ) -> Pushing:
-    world: World = envs.unwrapped.world  # pyright: ignore[reportAttributeAccessIssue]
-    rows = world.num
+    truth: Any = require_truth(envs, "pushing with the scripted pusher")
+    rows = envs.num_envs
     rngs = [stream(seed, f"pushing/{first + row}") for row in range(rows)]
     observation, _ = envs.reset(seed=[int(rng.integers(2**31)) for rng in rngs])
     pusher, carry = ScriptedPusher(), encoder.init(rows)
     targets = encoder.encode_goal(observation["desired_goal"])
-    desired = np.concatenate([world.goal_hand, world.goal_objects.reshape(rows, -1)], 1)
-    goals = _on_table(world, world.goal_objects)
+    desired = np.concatenate([truth.goal_body, truth.goal_objects.reshape(rows, -1)], 1)
+    goals = truth.goal_places()[:, :-1]
     action, frames = np.zeros((rows, 2), np.float32), []
-    before = world.simulation.objects[..., :2].copy()
+    before = truth.objects
     for t in range(steps + 1):
         if t:
             observation = envs.step(action)[0]
         carry, objects = encoder.step(carry, observation["observation"], action)
-        pucks, hand = world.simulation.objects[..., :2].copy(), world.simulation.hand.copy()
-        parts = world.segment()
+        pucks, hand = truth.objects, truth.body
+        parts = truth.segment()
         frames.append(
             {
                 "objects": objects,
-                "pucks": _on_table(world, pucks),
-                "hand": project(hand[:, :3], get_camera(world.camera)),
+                "pucks": truth.places()[:, :-1],
+                "hand": truth.hand_in_picture(),
                 "share": parts.visible / np.maximum(parts.alone, 1),
                 "moved": np.linalg.norm(pucks - before, axis=-1),
-                "gap": np.linalg.norm(pucks - hand[:, None, :2], axis=-1),
+                "gap": np.linalg.norm(pucks - hand[:, None], axis=-1),
                 "images": observation["observation"],
             }
         )
         before = pucks
-        state = np.concatenate([hand[:, :2], pucks.reshape(rows, -1)], 1)
+        state = np.concatenate([hand, pucks.reshape(rows, -1)], 1)
         noise = np.stack([rng.normal(0, NOISE, 2) for rng in rngs])
         action = np.clip(pusher.act(state, desired) + noise, -1, 1).astype(np.float32)
     sets = [frame.pop("objects") for frame in frames]
@@ -140,12 +139,6 @@ def _record(
     objects = ObjectSet(**{n: np.stack([getattr(s, n) for s in sets], 1) for n in names})
     arrays = {name: np.stack([f[name] for f in frames], 1) for name in frames[0]}
     return Pushing(objects=objects, targets=targets, goals=goals, **arrays)
-
-
-def _on_table(world: World, places: np.ndarray) -> np.ndarray:
-    """Image coordinates of puck centres at places (..., 2) in metres."""
-    height = np.full((*places.shape[:-1], 1), PUCK_CENTRE_HEIGHT)
-    return project(np.concatenate([places, height], -1), get_camera(world.camera))
 
 
 @dataclass(frozen=True)

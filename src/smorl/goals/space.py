@@ -29,7 +29,8 @@ class GoalConfig:
     # How training finds the goal's object: by appearance (Eq. 7), or by its tracker ID, which the
     # paper tried first and found exploited (docs/learner.md).
     reward: Literal["matching", "tracking"] = "matching"
-    solved_threshold: float = 0.05
+    solved_threshold: float = 0.05  # how near counts as solved
+    # Where goals come from: the box below, or what was seen.
     prior: Literal["uniform", "fitted"] = "uniform"
     # Ours, off in the paper presets: what moving other objects by one metre costs, in metres.
     disturbance_penalty: float = 0.0
@@ -38,7 +39,7 @@ class GoalConfig:
     object_goal_bias: float = 0.0
     # The uniform prior's box for one object. Release: the environments' goal box.
     low: tuple[float, ...] = (-0.2, 0.45)
-    high: tuple[float, ...] = (0.2, 0.7)
+    high: tuple[float, ...] = (0.2, 0.7)  # the box's other corner
 
 
 @dataclass(frozen=True)

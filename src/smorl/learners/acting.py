@@ -5,31 +5,35 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from smorl.learners.sac import Sac
+from smorl.learners.base import Learner
 from smorl.learners.set_encoders import GoalAttention
 from smorl.types import ObjectGoal, ObjectSet
 
 
-class SacAgent:
-    """Acts with a SAC learner's policy; NumPy in, NumPy out."""
+class LearnedAgent:
+    """Acts with a learner's policy; NumPy in, NumPy out."""
 
-    def __init__(self, sac: Sac) -> None:
-        self.sac = sac
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
 
     def act(
         self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
     ) -> np.ndarray:
         """Return actions (K, A): a sample when `noise` ~ N(0, 1) is given, else the mode."""
         noisy = None if noise is None else torch.from_numpy(noise)
-        return self.sac.act(*self._tensors(objects, goal), noisy).numpy()
+        return self.learner.act(*self._tensors(objects, goal), noisy).numpy()
 
     def act_best(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
-        """Return the best (K, A) of several actions near the mode, by the critics' judgement."""
-        return self.sac.act_best(*self._tensors(objects, goal)).numpy()
+        """Return the best (K, A) of several actions near the mode, by the critics' judgement.
+
+        Of a learner that cannot tell it is the mode.
+        """
+        best = getattr(self.learner, "act_best", self.learner.act)
+        return best(*self._tensors(objects, goal)).numpy()
 
     def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return the critic's value of pursuing `goal`, (K,)."""
-        return self.sac.value(*self._tensors(objects, goal)).numpy()
+        return self.learner.value(*self._tensors(objects, goal)).numpy()
 
     def attention(self, objects: ObjectSet, goal: ObjectGoal) -> dict[str, np.ndarray]:
         """Return the policy's attention weights by kind of head, each (K, heads, N).
@@ -38,10 +42,11 @@ class SacAgent:
         head's weights sum to 1 over the present objects, and are 0 for absent ones. A policy
         without attention has none.
         """
-        torso = self.sac.policy.net.torso
+        policy = getattr(self.learner, "policy", None)
+        torso = getattr(getattr(policy, "net", None), "torso", None)
         if not isinstance(torso, GoalAttention):
             return {}
-        seen = self.sac.inputs(*self._tensors(objects, goal))
+        seen = self.learner.inputs(*self._tensors(objects, goal))
         found = torso.attention(seen.objects, seen.present, seen.goal)
         shown = seen.present[:, None]
         # One policy, so one member; each query of each head is a row of its own.

@@ -22,10 +22,10 @@ class NetworkConfig:
     """Shapes of policy and critics. Defaults are the release's ground-truth settings."""
 
     torso: TorsoConfig = field(default_factory=TorsoConfig)
-    policy_hidden: tuple[int, ...] = (128, 128)
-    critic_hidden: tuple[int, ...] = (128, 128, 128)
-    activation: Literal["relu", "elu", "silu"] = "relu"
-    hidden_bias: float = 0.1
+    policy_hidden: tuple[int, ...] = (128, 128)  # widths of the policy's layers
+    critic_hidden: tuple[int, ...] = (128, 128, 128)  # widths of the critics' layers
+    activation: Literal["relu", "elu", "silu"] = "relu"  # of hidden layers
+    hidden_bias: float = 0.1  # initial bias of hidden layers
     initial_std: float = 0.2  # of the action before tanh, measured after it
     # Ours, off in the paper presets; docs/learner.md says why.
     normalise_positions: bool = False  # shift and scale positions to about [-1, 1]
@@ -33,8 +33,8 @@ class NetworkConfig:
     matched: bool = False  # hand the matched object to the network beside the attention
     body: bool = False  # hand the agent's own body to the network beside the attention
     motion: bool = False  # let the network see how far objects have gone since the last frame
-    critic_norm: bool = False
-    policy_norm: bool = False
+    critic_norm: bool = False  # layer normalisation in the critics
+    policy_norm: bool = False  # layer normalisation in the policy
 
 
 @dataclass(frozen=True)

@@ -10,27 +10,38 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from smorl.learners.base import LearnerConfig
 from smorl.learners.networks import Inputs, NetworkConfig, Policy, TwinCritic
 from smorl.types import Batch, ObjectLayout
 
 
 @dataclass(frozen=True)
-class SacConfig:
+class SacConfig(LearnerConfig):
     """The learner. Defaults follow the paper's table where it says anything."""
 
-    kind: Literal["sac"] = "sac"
-    batch_size: int = 2048
-    lr: float = 1e-3
-    discount: float = 0.95
+    kind: Literal["sac"] = "sac"  # pyright: ignore[reportIncompatibleVariableOverride]
     target_rate: float = 0.05  # soft update of the target critics, every update
     target_entropy: float = -2.0  # minus the number of action dimensions
-    initial_temperature: float = 1.0
-    reward_scale: float = 1.0
+    initial_temperature: float = 1.0  # the weight of entropy at the start
+    reward_scale: float = 1.0  # factor on the reward
     policy_every: int = 1  # critic updates per policy update
     # How much of the critics' disagreement is held against an action: 1 is the smaller of the two
     # (Paper), 0 their mean, which is ours for pixels (docs/learner.md).
     pessimism: float = 1.0
     lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
+
+    def build(
+        self,
+        networks: NetworkConfig,
+        layout: ObjectLayout,
+        actions: int,
+        *,
+        seed: int,
+        centre: tuple[float, ...],
+        spread: tuple[float, ...],
+    ) -> Sac:
+        """Return the learner at its start."""
+        return Sac(self, networks, layout, actions, seed=seed, centre=centre, spread=spread)
 
 
 class Sac:
@@ -73,6 +84,12 @@ class Sac:
         if self.config.pessimism == 1.0:
             return q.min(0).values
         return q.mean(0) - self.config.pessimism * 0.5 * (q[0] - q[1]).abs()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return everything learned, by the names of a checkpoint."""
+        modules = {"policy": self.policy, "critic": self.critic, "target": self.target}
+        found = {f"{n}/{k}": v for n, m in modules.items() for k, v in m.state_dict().items()}
+        return {**found, "temperature/log": self.log_temperature}
 
     @property
     def temperature(self) -> float:

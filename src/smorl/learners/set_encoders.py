@@ -20,6 +20,7 @@ from smorl.learners.layers import EnsembleLinear
 class TorsoConfig:
     """How a set of objects and a goal become one vector."""
 
+    # Goal attention (Eq. 5), the sums of the ablations, or a plain vector.
     kind: Literal["attention", "deepsets", "deepsets-padded", "flat"] = "attention"
     embedding: int = 48  # d_e, split over the conditional heads
     heads: int = 3  # conditional heads

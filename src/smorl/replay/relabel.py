@@ -19,9 +19,9 @@ from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 class RelabelConfig:
     """Fractions of a batch: the rollout's own goal, a later achieved one, an imagined one."""
 
-    rollout: float = 0.1
-    future: float = 0.4
-    imagined: float = 0.5
+    rollout: float = 0.1  # share of goals kept as they were pursued
+    future: float = 0.4  # share of goals reached later in the episode
+    imagined: float = 0.5  # share of goals drawn from the prior
     # Release: the transition's own next observation counts as future; the paper starts later.
     future_includes_next: bool = True
     # Ours, off in the paper presets; docs/learner.md says why.

@@ -1,10 +1,20 @@
-"""What turns observations into objects. Recurrent state is explicit: it goes in and comes out."""
+"""The representation contract: observations become objects, goals come from somewhere.
 
-from typing import Any, Protocol
+An `Encoder` turns observations into objects; its recurrent state is explicit, it goes in and comes
+out. A `Representation` is an encoder with what training it along a run takes. Whoever is trained
+before the run, or not at all, is `Fixed`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from smorl.types import ObjectLayout, ObjectSet
+from smorl.types import Episode, ObjectLayout, ObjectSet
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Encoder(Protocol):
@@ -25,3 +35,110 @@ class Encoder(Protocol):
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode goal observations, each on its own, without history."""
         ...
+
+
+class Representation(Protocol):
+    """An encoder that may be trained along a run, between its rounds.
+
+    The loop hands it every round (`add`), tells it when the random data is complete (`start`) and
+    how far learning has come (`owe`); as long as `pending_batches` are left it calls `advance`
+    instead of collecting, and `refresh` when none are.
+    """
+
+    @property
+    def name(self) -> str:
+        """What is trained, for people and for the log."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Is there anything to see yet? Until then the agent learns nothing."""
+        ...
+
+    @property
+    def pending_batches(self) -> int:
+        """Batches to train before the next round."""
+        ...
+
+    @property
+    def trained(self) -> int:
+        """Batches trained so far."""
+        ...
+
+    @property
+    def pictures(self) -> Any:
+        """The replayed pictures it trains on, or None if it needs none (any more)."""
+        ...
+
+    def add(self, episodes: Episode, frames: np.ndarray, pursued: bool) -> None:
+        """Keep what it needs of new episodes and their pictures (K, H + 1, S, S, 3)."""
+        ...
+
+    def start(self) -> None:
+        """The random data is complete."""
+        ...
+
+    def owe(self, before: int, after: int) -> None:
+        """Learning went from step `before` to step `after`."""
+        ...
+
+    def advance(self) -> dict[str, float]:
+        """Train some of the pending batches; return the means of the loss and its terms."""
+        ...
+
+    def refresh(self, replay: Any, space: Any, steps: int) -> Any:
+        """Bring the replay up to date with what was learned; return the goal space of now."""
+        ...
+
+    def forget(self) -> None:
+        """Nothing will be trained any more."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what was learned and acting needs, by its names in a checkpoint."""
+        ...
+
+    def save(self) -> tuple[dict[str, Tensor], dict[str, np.ndarray], dict[str, Any]]:
+        """Return tensors, arrays and JSON for a checkpoint."""
+        ...
+
+    def load(self, checkpoint: Any) -> None:
+        """Restore `save`."""
+        ...
+
+
+class Fixed:
+    """A representation that is ready and stays as it is."""
+
+    name, ready, pending_batches, trained, pictures = "nothing", True, 0, 0, None
+
+    def add(self, episodes: Episode, frames: np.ndarray, pursued: bool) -> None:
+        """Nothing is trained on them."""
+
+    def start(self) -> None:
+        """There is nothing to train."""
+
+    def owe(self, before: int, after: int) -> None:
+        """There is nothing to train."""
+
+    def advance(self) -> dict[str, float]:
+        """Nothing is pending, so nobody calls this."""
+        return {}
+
+    def refresh(self, replay: Any, space: Any, steps: int) -> Any:
+        """Nothing has changed."""
+        return space
+
+    def forget(self) -> None:
+        """There is nothing to forget."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What was learned before the run is not the run's to keep."""
+        return {}
+
+    def save(self) -> tuple[dict[str, Tensor], dict[str, np.ndarray], dict[str, Any]]:
+        """There is nothing to save."""
+        return {}, {}, {}
+
+    def load(self, checkpoint: Any) -> None:
+        """There is nothing to load."""

@@ -15,7 +15,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from smorl.errors import Diverged, InvalidInput, did_you_mean
+from smorl.envs.contract import Truth, action_size, observation_shape, truth_of
+from smorl.envs.factory import make_visual_envs
+from smorl.errors import Diverged, InvalidInput
 from smorl.seeding import stream
 
 Progress = Callable[[int, int], None]
@@ -36,7 +38,7 @@ class Privileged:
 
 @dataclass(frozen=True)
 class Sequences:
-    """E sequences of T = steps + 1 frames: images uint8 (E, T, S, S, 3), actions (E, T, 2)."""
+    """E sequences of T = steps + 1 frames: images uint8 (E, T, S, S, 3), actions (E, T, A)."""
 
     env: str
     seed: int
@@ -63,59 +65,42 @@ def collect(
     num_envs: int = 50,
     threads: int = 2,
     progress: Progress | None = None,
+    image_size: int | None = None,
 ) -> Sequences:
     """Roll out uniformly random actions in a visual env.
 
     Episode i depends on `seed` and i alone: neither `num_envs`, `threads` nor the number of
     episodes changes it, and more steps only make it longer. `progress(done, episodes)` is called
-    after every set of episodes.
+    after every set of episodes. Pictures are `image_size` square, or as the environment has them.
     """
     for name, value in {"episodes": episodes, "steps": steps, "num_envs": num_envs}.items():
         if isinstance(value, bool) or int(value) != value or value < 1:
             raise InvalidInput(f"{name} is {value!r}; it must be a whole number, 1 or more.")
-    envs = make_visual_envs(env_id, min(num_envs, episodes), threads)
+    envs = make_visual_envs(env_id, min(num_envs, episodes), threads, image_size=image_size)
     try:
         return _collect(envs, env_id, episodes, steps, seed, progress)
     finally:
         envs.close()
 
 
-def make_visual_envs(
-    env_id: str, num_envs: int, threads: int, goal_images: bool = False
-) -> gym.vector.VectorEnv:
-    """Return a vector env with pictures, without step limit and, if not asked, goal pictures."""
-    import smorl  # noqa: F401  registers the environments
-
-    if env_id not in gym.registry:
-        hint = did_you_mean(env_id, [name for name in gym.registry if name.startswith("smorl/")])
-        raise InvalidInput(f"unknown environment {env_id!r}.{hint} `smorl envs` lists them.")
-    if gym.spec(env_id).kwargs.get("observation") != "image":
-        raise InvalidInput(
-            f"{env_id!r} shows no pictures; use {env_id.replace('smorl/', 'smorl/Visual')!r}."
-        )
-    return gym.make_vec(
-        env_id,
-        num_envs=num_envs,
-        vectorization_mode="vector_entry_point",
-        threads=threads,
-        goal_images=goal_images,
-        max_episode_steps=None,
-    )
-
-
 def episode_plan(
-    seed: int, episode: int, steps: int, attempt: int = 0, purpose: str = "episode"
+    seed: int,
+    episode: int,
+    steps: int,
+    attempt: int = 0,
+    purpose: str = "episode",
+    actions: int = 2,
 ) -> tuple[int, NDArray[np.float32]]:
-    """Return the env seed and the random actions (steps + 1, 2) of one episode.
+    """Return the env seed and the random actions (steps + 1, `actions`) of one episode.
 
     Episodes of different `purpose` share nothing, so that evaluation can be held out.
     """
     suffix = f"/{attempt}" if attempt else ""
     rng = stream(seed, f"perception/{purpose}/{episode}{suffix}")
     env_seed = int(rng.integers(2**31))
-    actions = np.zeros((steps + 1, 2), np.float32)
-    actions[1:] = rng.uniform(-1, 1, size=(steps, 2))
-    return env_seed, actions
+    chosen = np.zeros((steps + 1, actions), np.float32)
+    chosen[1:] = rng.uniform(-1, 1, size=(steps, actions))
+    return env_seed, chosen
 
 
 def _collect(
@@ -126,45 +111,55 @@ def _collect(
     seed: int,
     progress: Progress | None,
 ) -> Sequences:
-    shape = envs.single_observation_space["observation"].shape  # pyright: ignore[reportIndexIssue]
-    pucks = gym.spec(env_id).kwargs["num_objects"]
-    images = np.empty((episodes, steps + 1, *shape), np.uint8)
-    actions = np.empty((episodes, steps + 1, 2), np.float32)
-    hand = np.empty((episodes, steps + 1, 2), np.float32)
-    objects = np.empty((episodes, steps + 1, pucks, 2), np.float32)
+    length, truth = action_size(envs), truth_of(envs)
+    images = np.empty((episodes, steps + 1, *observation_shape(envs)), np.uint8)
+    actions = np.empty((episodes, steps + 1, length), np.float32)
+    known = None if truth is None else _empty_privileged(truth, episodes, steps)
     pending = [(episode, 0) for episode in range(episodes)]
     while pending:
         chosen, pending = pending[: envs.num_envs], pending[envs.num_envs :]
         # Rows without an episode of their own repeat the last one and are thrown away.
         rows = chosen + [chosen[-1]] * (envs.num_envs - len(chosen))
-        plans = [episode_plan(seed, episode, steps, attempt) for episode, attempt in rows]
+        plans = [
+            episode_plan(seed, episode, steps, attempt, actions=length) for episode, attempt in rows
+        ]
         failed = np.zeros(len(rows), bool)
         index, used = [episode for episode, _ in chosen], len(chosen)
-        for t, (observation, infos, truncated) in enumerate(_rollout(envs, plans)):
+        for t, (observation, ended) in enumerate(_rollout(envs, plans)):
             images[index, t] = observation[:used]
-            hand[index, t], objects[index, t] = infos["hand"][:used], infos["objects"][:used]
-            failed |= truncated
+            if known is not None and truth is not None:
+                known.hand[index, t] = truth.body[:used]
+                known.objects[index, t] = truth.objects[:used]
+            failed |= ended
         actions[index] = [plan[1] for plan in plans[:used]]
         pending += [_again(env_id, *chosen[row]) for row in np.flatnonzero(failed[:used])]
         if progress is not None:
             progress(episodes - len(pending), episodes)
-    return Sequences(env_id, seed, images, actions, Privileged(hand, objects))
+    return Sequences(env_id, seed, images, actions, known)
+
+
+def _empty_privileged(truth: Truth, episodes: int, steps: int) -> Privileged:
+    shape = (episodes, steps + 1)
+    return Privileged(
+        np.empty((*shape, *truth.body.shape[1:]), np.float32),
+        np.empty((*shape, *truth.objects.shape[1:]), np.float32),
+    )
 
 
 def _rollout(envs: gym.vector.VectorEnv, plans: list[tuple[int, NDArray[np.float32]]]):
-    """Yield (pictures, infos, rows that diverged) of every frame."""
-    observation, infos = envs.reset(seed=[plan[0] for plan in plans])  # pyright: ignore
-    yield observation["observation"], infos, np.zeros(envs.num_envs, bool)
+    """Yield (pictures, rows whose episode ended: they diverged, or show another one now)."""
+    observation, _ = envs.reset(seed=[plan[0] for plan in plans])  # pyright: ignore
+    yield observation["observation"], np.zeros(envs.num_envs, bool)
     for action in np.stack([plan[1] for plan in plans], axis=1)[1:]:
-        observation, _, _, truncated, infos = envs.step(action)
-        yield observation["observation"], infos, truncated
+        observation, _, terminated, truncated, _ = envs.step(action)
+        yield observation["observation"], terminated | truncated
 
 
 def _again(env_id: str, episode: int, attempt: int) -> tuple[int, int]:
     if attempt + 1 >= _ATTEMPTS:
         raise Diverged(
-            f"The physics of {env_id} diverged {_ATTEMPTS} times in episode {episode}; "
-            "use another seed."
+            f"Episode {episode} of {env_id} ended early {_ATTEMPTS} times (diverged physics, or a "
+            "limit of its own); use another seed, or fewer steps."
         )
     return episode, attempt + 1
 
@@ -188,7 +183,7 @@ def sample_batch(
     rng: np.random.Generator,
     first_frames: float = 0.0,
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Cut `batch` windows: images uint8 (B, T, S, S, 3) and actions (B, T, 2), T = `length`.
+    """Cut `batch` windows: images uint8 (B, T, S, S, 3) and actions (B, T, A), T = `length`.
 
     Episode and start are uniform; on average the share `first_frames` of the windows starts at
     the reset frame instead.

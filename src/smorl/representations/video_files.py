@@ -1,6 +1,6 @@
 """Sequences on disk: a folder of .npy files with a `meta.json`, atomic and verified by hash.
 
-    images.npy  actions.npy  privileged/hand.npy  privileged/objects.npy  meta.json
+    images.npy  actions.npy  meta.json, and if the truth is known privileged/hand.npy, objects.npy
 
 The folder is written under a temporary name and renamed, so that it is there as a whole or not at
 all. Arrays are opened by memory mapping and never unpickled.
@@ -20,9 +20,8 @@ from smorl.representations.video import Privileged, Progress, Sequences, collect
 
 FORMAT = 1
 META = "meta.json"
-_FILES = {
-    "images.npy": (np.uint8, 5),
-    "actions.npy": (np.float32, 3),
+_FILES = {"images.npy": (np.uint8, 5), "actions.npy": (np.float32, 3)}
+_PRIVILEGED = {
     "privileged/hand.npy": (np.float32, 3),
     "privileged/objects.npy": (np.float32, 4),
 }
@@ -31,16 +30,12 @@ _FILES = {
 def save_sequences(folder: Path, sequences: Sequences) -> Path:
     """Write sequences to `folder` atomically; replaces only a folder of the same sequences."""
     folder = Path(folder)
-    if sequences.privileged is None:
-        raise InvalidInput("Sequences without privileged positions cannot be saved; collect them.")
     if folder.exists() and not _holds(folder, describe(sequences)):
         raise _conflict(folder, describe(sequences))
-    arrays = {
-        "images.npy": sequences.images,
-        "actions.npy": sequences.actions,
-        "privileged/hand.npy": sequences.privileged.hand,
-        "privileged/objects.npy": sequences.privileged.objects,
-    }
+    arrays = {"images.npy": sequences.images, "actions.npy": sequences.actions}
+    if sequences.privileged is not None:
+        arrays["privileged/hand.npy"] = sequences.privileged.hand
+        arrays["privileged/objects.npy"] = sequences.privileged.objects
     temporary = folder.with_name(f".tmp-{folder.name}-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
@@ -62,9 +57,13 @@ def load_sequences(folder: Path, privileged: bool = False, verify: bool = True) 
     folder = Path(folder)
     meta = _identity(folder)
     arrays = {}
-    for name, (dtype, dimensions) in _FILES.items():
-        if name.startswith("privileged/") and not privileged:
-            continue
+    wanted = {**_FILES, **_PRIVILEGED} if privileged else _FILES
+    if privileged and not meta["files"].keys() >= wanted.keys():
+        raise InvalidInput(
+            f"the sequences in {folder} do not say where things really were; collect them in an "
+            "environment that tells the truth."
+        )
+    for name, (dtype, dimensions) in wanted.items():
         if verify:
             _verify(folder, name, meta["files"][name])
         arrays[name] = array = _open(folder, name)
@@ -87,11 +86,14 @@ def obtain_sequences(
     seed: int,
     threads: int = 2,
     progress: Progress | None = None,
+    image_size: int | None = None,
 ) -> Sequences:
     """Load the sequences of `folder`, or collect and save them there if there are none yet."""
     folder = Path(folder)
     if not folder.exists():
-        sequences = collect(env_id, episodes, steps, seed, threads=threads, progress=progress)
+        sequences = collect(
+            env_id, episodes, steps, seed, threads=threads, progress=progress, image_size=image_size
+        )
         save_sequences(folder, sequences)
         return load_sequences(folder, verify=False)
     asked = {"env": env_id, "seed": seed, "episodes": episodes, "steps": steps}
@@ -136,9 +138,13 @@ def _identity(folder: Path) -> dict[str, Any]:
         raise _damaged(folder, f"{META} does not say format {FORMAT}")
     numbers = ("seed", "episodes", "steps", "image_size")
     whole = all(isinstance(meta.get(name), int) for name in numbers)
-    if not (whole and isinstance(meta.get("env"), str) and set(_FILES) == set(meta["files"])):
+    if not (whole and isinstance(meta.get("env"), str) and _complete(meta["files"])):
         raise _damaged(folder, f"{META} lacks entries")
     return meta
+
+
+def _complete(files: dict[str, Any]) -> bool:
+    return set(files) in (set(_FILES), {*_FILES, *_PRIVILEGED})
 
 
 def _holds(folder: Path, asked: dict[str, Any]) -> bool:

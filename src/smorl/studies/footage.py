@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
+from smorl.envs.contract import require_truth
+from smorl.envs.factory import make_envs
+from smorl.envs.rendering.cameras import get_camera, project_onto_table
 from smorl.envs.rendering.renderer import RayRenderer
 from smorl.envs.rendering.segmentation import Segmenter
 from smorl.envs.tabletop.scene import build_scene
-from smorl.envs.tabletop.world import World
 from smorl.errors import Diverged, InvalidInput
 from smorl.evaluation.detection_metrics import Truth
-from smorl.methods import make_envs
 from smorl.representations.video import episode_plan
 
 PURPOSE = "analysis"  # the name of the random streams; no other episodes share them
@@ -88,13 +89,10 @@ def pictures(footage: Footage, size: int, camera: str = CAMERA) -> NDArray[np.ui
 
 def truth(footage: Footage, size: int, camera: str = CAMERA) -> Truth:
     """Return what the simulator knows about pictures of `size` through `camera`."""
-    shape = footage.qpos.shape[:2]
     segmenter = Segmenter(build_scene(footage.pucks), camera, size, size)
     found = [segmenter.segment(qpos) for qpos in footage.qpos]
-    height = np.full((*shape, footage.pucks, 1), PUCK_CENTRE_HEIGHT)
-    places = np.concatenate([footage.objects, height], -1)
     return Truth(
-        centres=project(places, get_camera(camera)),
+        centres=project_onto_table(footage.objects, get_camera(camera)),
         visible=np.stack([part.visible for part in found]),
         alone=np.stack([part.alone for part in found]),
         arm=np.stack([part.arm for part in found]),
@@ -106,17 +104,15 @@ def truth(footage: Footage, size: int, camera: str = CAMERA) -> Truth:
 def _simulate(
     envs: gym.vector.VectorEnv, plans: list[tuple[int, NDArray[np.float32]]]
 ) -> dict[str, np.ndarray]:
-    world: World = envs.unwrapped.world  # pyright: ignore[reportAttributeAccessIssue]
+    truth: Any = require_truth(envs, "recording states")
     actions = np.stack([plan[1] for plan in plans], axis=1)
     envs.reset(seed=[plan[0] for plan in plans])  # pyright: ignore[reportArgumentType]
-    colours, alive = world.puck_rgb.copy(), np.ones(len(plans), bool)
+    colours, alive = truth.colours, np.ones(len(plans), bool)
     frames = []
     for t, action in enumerate(actions):
         if t:
             alive &= ~envs.step(action)[3]
-        simulation = world.simulation
-        now = (simulation.qpos, simulation.hand[:, :2], simulation.objects[..., :2])
-        frames.append([np.array(array) for array in now])
+        frames.append([truth.qpos, truth.body, truth.objects])
     names = ("qpos", "hand", "objects")
     arrays = {
         name: np.stack(column, axis=1)

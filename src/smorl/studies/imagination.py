@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection import HELD_OUT
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
-from smorl.representations.video import episode_plan, make_visual_envs
+from smorl.representations.video import episode_plan
 from smorl.visualise.overlay import (
     LABEL_SIZE,
     Colour,

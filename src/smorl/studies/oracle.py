@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
+from smorl.envs.contract import observation_shape, require_truth
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection_metrics import GATE_PIXELS, LEAST_SHARE, assign
 from smorl.representations.base import Encoder
 from smorl.types import ObjectSet
 
+NEEDS = "swapping parts of perception for the truth"
 PARTS = {
     "detection": "visible pucks are always found, and nothing that is not there",
     "occlusion": "pucks are found where they are, even when the arm hides them",
@@ -41,9 +42,8 @@ class Prototypes:
         """Average the encodings of first frames of `envs`, told apart by the simulator."""
         observation, _ = envs.reset(seed=[seed + i for i in range(envs.num_envs)])
         found = encoder.encode_goal(observation["observation"])
-        world = envs.unwrapped.world
-        truth = _projected(world, world.simulation.hand[:, :2], world.simulation.objects[..., :2])
-        who = identify(found, truth, world.image_size)
+        truth = _places(require_truth(envs, NEEDS).places())
+        who = identify(found, truth, observation_shape(envs)[0])
         items = truth.shape[1]
         rows, slots = zip(*(np.nonzero(who == i) for i in range(items)), strict=True)
         if any(len(r) == 0 for r in rows):
@@ -72,7 +72,8 @@ class OracleEncoder:
         unknown = set(parts) - set(PARTS)
         if unknown:
             raise InvalidInput(f"unknown parts {sorted(unknown)}; known: {', '.join(PARTS)}.")
-        self.encoder, self.world = encoder, envs.unwrapped.world
+        self.encoder, self.truth = encoder, require_truth(envs, NEEDS)
+        self.image_size = observation_shape(envs)[0]
         self.parts, self.usual = frozenset(parts), usual
         self.layout = encoder.layout
 
@@ -86,11 +87,10 @@ class OracleEncoder:
         """Encode, then correct by where everything is now."""
         own, before = carry
         own, found = self.encoder.step(own, observation, actions)
-        simulation = self.world.simulation
-        truth = _projected(self.world, simulation.hand[:, :2], simulation.objects[..., :2])
+        truth = _places(self.truth.places())
         hidden = np.zeros(truth[:, :-1, 0].shape, bool)
         if len(self.parts & {"detection", "occlusion"}) == 1:  # else it does not matter
-            hidden = self.world.segment().shares < LEAST_SHARE
+            hidden = self.truth.segment().shares < LEAST_SHARE
         return (own, truth), self._correct(found, truth, self.parts, hidden, before)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
@@ -98,7 +98,7 @@ class OracleEncoder:
         found = self.encoder.encode_goal(observation)
         if "goal image" not in self.parts:
             return found
-        truth = _projected(self.world, self.world.goal_hand, self.world.goal_objects)
+        truth = _places(self.truth.goal_places())
         everything = frozenset(PARTS)
         return self._correct(found, truth, everything, np.zeros(truth[:, :-1, 0].shape, bool))
 
@@ -115,7 +115,7 @@ class OracleEncoder:
         `before` are the projected places of the frame before, if there was one.
         """
         found = found.map(np.array)
-        who = identify(found, truth, self.world.image_size)
+        who = identify(found, truth, self.image_size)
         if "detection" in parts:
             found.present[who < 0] = False
         for row in range(len(who)):
@@ -172,11 +172,9 @@ def identify(found: ObjectSet, truth: np.ndarray, size: int) -> np.ndarray:
     return who
 
 
-def _projected(world: Any, hand: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """Return where the camera sees pucks and then the hand, (K, n + 1, 2) image coordinates."""
-    flat = np.concatenate([objects, hand[:, None]], 1)
-    height = np.full((*flat.shape[:-1], 1), PUCK_CENTRE_HEIGHT)
-    return project(np.concatenate([flat, height], -1), get_camera(world.camera)).astype(np.float32)
+def _places(places: np.ndarray) -> np.ndarray:
+    """Return places in image coordinates as encoders give them."""
+    return places.astype(np.float32)
 
 
 def _masked(array: np.ndarray, present: np.ndarray) -> np.ndarray:

@@ -25,14 +25,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from smorl.envs.contract import require_truth
+from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
-from smorl.evaluation.detection import _known
+from smorl.evaluation.detection import known
 from smorl.evaluation.detection_metrics import Detections, Kind, Labels, Truth, label
 from smorl.goals.matching import Match, match, match_id, take_object
 from smorl.goals.rewards import place_reward
 from smorl.goals.space import GoalSpace
 from smorl.representations.base import Encoder
-from smorl.representations.video import make_visual_envs
 from smorl.seeding import stream
 from smorl.types import ObjectGoal, ObjectSet
 
@@ -174,9 +175,9 @@ def _frame(
     """Return what is seen and what the simulator knows, by name."""
     age = getattr(carry, "age", None)
     seen = objects.present if age is None else objects.present & (np.asarray(age) == 0)
-    world = envs.unwrapped.world  # pyright: ignore[reportAttributeAccessIssue]
+    truth = require_truth(envs, "the tracking study")
     said = {f"said/{name}": array for name, array in objects.arrays()}
-    return {"images": observation["observation"], "seen": seen, **said, **_known(world)}
+    return {"images": observation["observation"], "seen": seen, **said, **known(truth)}
 
 
 def _propose(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from smorl.representations.scalor.weights import PerceptionWeights, load_weights
 from smorl.runs.checkpoint import Checkpoint, load_latest
 from smorl.runs.folder import RunDir
 from smorl.runs.tensor_file import damaged, read_tensors, under, write_tensors
-from smorl.training.perception_stage import PERCEPTION
-from smorl.training.settings import RunConfig
+from smorl.training.settings import PERCEPTION, RunConfig
+from smorl.types import Spaces
 
 KIND, FORMAT = "agent", 1
 # What only learning needs, by the first part of its name. Acting never asks the target critics,
@@ -42,6 +42,7 @@ class SavedAgent:
 
     config: RunConfig
     checkpoint: Checkpoint
+    spaces: Spaces  # of the environment it was trained in
     perception: PerceptionWeights | None  # of methods that see pixels
 
 
@@ -51,8 +52,10 @@ def open_folder(path: Path) -> SavedAgent:
     checkpoint = load_latest(path / "checkpoints")
     if checkpoint is None:
         raise InvalidInput(f"{path} has no checkpoint yet; let `smorl train` run a little longer.")
-    perception = load_weights(path / PERCEPTION) if get_method(config.method).pixels else None
-    return SavedAgent(config, checkpoint, perception)
+    perception = (
+        load_weights(path / PERCEPTION) if get_method(config.method).needs_perception else None
+    )
+    return SavedAgent(config, checkpoint, _spaces(checkpoint.state["spaces"]), perception)
 
 
 def export_agent(run: Path, file: Path) -> dict[str, Any]:
@@ -65,6 +68,7 @@ def export_agent(run: Path, file: Path) -> dict[str, Any]:
     header = {
         "config": folder.config,
         "env_steps": saved.checkpoint.step,
+        "spaces": asdict(saved.spaces),
         "command": _OUT.sub("", str(folder.versions.get("command"))),
         "result": folder.result,
         "perception": None,
@@ -84,6 +88,7 @@ def open_file(path: Path) -> SavedAgent:
     try:
         config = from_json(RunConfig, header["config"])
         step, seeing = int(header["env_steps"]), header["perception"]
+        spaces = _spaces(header["spaces"])
     except (InvalidInput, KeyError, TypeError, ValueError) as error:
         raise damaged(path, f"its settings are not those of this smorl ({error})") from error
     tensors = {n: torch.from_numpy(a.copy()) for n, a in under("tensor/", arrays).items()}
@@ -91,7 +96,7 @@ def open_file(path: Path) -> SavedAgent:
         tensors[name.replace("critic/", "target/", 1)] = tensors[name]
     checkpoint = Checkpoint(step, tensors, under("array/", arrays), {}, path)
     perception = None if seeing is None else _perception(path, seeing, arrays.get(_BYTES))
-    return SavedAgent(config, checkpoint, perception)
+    return SavedAgent(config, checkpoint, spaces, perception)
 
 
 def _perception(path: Path, noted: dict, data: np.ndarray | None) -> PerceptionWeights:
@@ -107,6 +112,16 @@ def _perception(path: Path, noted: dict, data: np.ndarray | None) -> PerceptionW
     if _hash(file.read_bytes()) != noted["sha256"]:
         raise damaged(path, f"it was trained with another {noted['shipped']} than this smorl ships")
     return load_weights(file)
+
+
+def _spaces(data: dict[str, Any]) -> Spaces:
+    goal = data["goal"]
+    return Spaces(
+        tuple(data["observation"]),
+        int(data["actions"]),
+        None if goal is None else tuple(goal),
+        data["objects"],
+    )
 
 
 def _shipped_as(data: bytes) -> str | None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import gymnasium as gym
 
 from smorl import shipped
+from smorl.envs.contract import check_goals, spaces_of
+from smorl.envs.factory import View, make_envs
 from smorl.errors import InvalidInput
+from smorl.evaluation.evaluate import Evaluation, evaluate
 from smorl.goals.space import GoalSpace
-from smorl.learners.acting import PassiveAgent, SacAgent
-from smorl.methods import EncoderInputs, get_method, make_envs
+from smorl.learners.acting import LearnedAgent, PassiveAgent
+from smorl.methods import EncoderInputs, get_method
 from smorl.planning.actor import Actor
 from smorl.planning.controllers import ControllerName
 from smorl.representations.base import Encoder
 from smorl.trained.agent_file import SavedAgent, open_file, open_folder
+from smorl.training.scores import MAX_EVALUATION_ROWS
 from smorl.training.settings import RunConfig
-from smorl.training.train_state import TrainState, count_items
+from smorl.training.train_state import TrainState
+from smorl.types import Spaces
 
 
 @dataclass(frozen=True)
@@ -26,13 +32,14 @@ class LoadedRun:
 
     config: RunConfig
     env: str
+    spaces: Spaces  # of `env`
     encoder: Encoder
     state: TrainState
     env_steps: int
     notes: list[str]
 
     @property
-    def agent(self) -> SacAgent | PassiveAgent:
+    def agent(self) -> LearnedAgent | PassiveAgent:
         """Who has learned."""
         return self.state.agent(self.config)
 
@@ -50,17 +57,45 @@ class LoadedRun:
         many objects are detected differs from image to image. A state in one vector is one goal,
         whatever the number of pucks.
         """
-        attempts = None
-        if self.env != self.config.env and self.encoder.layout.what:
-            attempts = 2 * _items(self.env, get_method(self.config.method).visual) - 1
+        attempts, objects = None, self.spaces.objects
+        if self.env != self.config.env and self.encoder.layout.what and objects is not None:
+            attempts = 2 * objects - 1
         encoder = self.encoder if encoder is None else encoder
         return self.state.actor(
             self.config, encoder=encoder, controller=controller, attempts=attempts
         )
 
+    @property
+    def view(self) -> View | None:
+        """How the agent sees, if not through the environment's own camera in its own size."""
+        return self.config.view or _same_size(self.spaces)
+
+    def evaluate(
+        self,
+        episodes: int = 20,
+        *,
+        seed: int | None = None,
+        threads: int = 1,
+        controller: ControllerName | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Evaluation:
+        """Play the fixed episodes `seed`, `seed` + 1, ... (by default the run's own) in `env`."""
+        envs = self.envs(min(episodes, MAX_EVALUATION_ROWS), threads)
+        try:
+            check_goals(envs, self.env)
+            return evaluate(
+                envs,
+                self.actor(controller),
+                episodes=episodes,
+                seed=self.config.evaluation.seed if seed is None else seed,
+                progress=progress,
+            )
+        finally:
+            envs.close()
+
     def envs(self, rows: int, threads: int = 1) -> gym.vector.VectorEnv:
         """Return an environment to act in, with goal images where there are any."""
-        return make_envs(self.env, rows, threads, view=self.config.view)
+        return make_envs(self.env, rows, threads, view=self.view)
 
 
 def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = None) -> LoadedRun:
@@ -71,14 +106,16 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
     saved = _open(name, agents)
     config, checkpoint, perception = saved.config, saved.checkpoint, saved.perception
     method = get_method(config.method)
-    state = TrainState.create(
-        config, EncoderInputs(_items(config.env, method.visual), None, perception)
-    )
+    spaces = saved.spaces
+    inputs = EncoderInputs(spaces, None, perception)
+    state = TrainState.create(config, inputs, acting=True)
     state.load_agent(checkpoint)
     encoder = state.encoder
     if env is not None and env != config.env:
-        items = _items(env, method.visual)
-        inputs = EncoderInputs(items, encoder.layout.what, perception, state.vae, config.tracker)
+        spaces = _spaces(env, config.view or _same_size(spaces))
+        _refuse_other_actions(saved.spaces, spaces, env)
+        method.check(spaces)
+        inputs = EncoderInputs(spaces, encoder.layout.what, perception, state.vae, config.tracker)
         encoder = method.encoder(inputs)
         if encoder.layout.position != state.encoder.layout.position:
             raise InvalidInput(
@@ -89,6 +126,7 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
     return LoadedRun(
         config,
         env or config.env,
+        spaces,
         encoder,
         state,
         checkpoint.step,
@@ -103,8 +141,20 @@ def _open(name: Path | str, agents: Path | None) -> SavedAgent:
     return open_file(path) if path.is_file() else open_folder(path)
 
 
-def _items(env: str, pixels: bool) -> int:
-    envs = make_envs(env, 1, 1)
-    items = count_items(envs, pixels)
+def _spaces(env: str, view: View | None) -> Spaces:
+    envs = make_envs(env, 1, 1, view=view)
+    spaces = spaces_of(envs)
     envs.close()
-    return items
+    return spaces
+
+
+def _same_size(spaces: Spaces) -> View | None:
+    return View(image_size=spaces.observation[0]) if spaces.visual else None
+
+
+def _refuse_other_actions(own: Spaces, other: Spaces, env: str) -> None:
+    if own.actions != other.actions:
+        raise InvalidInput(
+            f"the agent acts with {own.actions} numbers, {env} takes {other.actions}; evaluate it "
+            "where actions mean the same."
+        )

@@ -17,13 +17,15 @@ import numpy as np
 import torch
 
 from smorl.config import from_json
-from smorl.methods import EncoderInputs, get_method, make_envs
+from smorl.envs.contract import spaces_of
+from smorl.envs.factory import View, make_envs
+from smorl.methods import EncoderInputs
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.runs.checkpoint import Checkpoint
 from smorl.seeding import stream
 from smorl.training.collector import collect, explorer, join
 from smorl.training.settings import RunConfig
-from smorl.training.train_state import ACTIONS, TrainState, count_items
+from smorl.training.train_state import TrainState
 from smorl.types import Episode, ObjectGoal, ObjectSet
 
 
@@ -55,12 +57,15 @@ class RoundPlayer:
 
     def __init__(self, config: dict, rows: int, perception: PerceptionWeights | None) -> None:
         self.config = from_json(RunConfig, config)
+        view = self.config.view
+        if perception is not None:
+            view = View(image_size=perception.config.image_size)
         self.envs = make_envs(
-            self.config.env, rows, self.config.threads, goal_images=False, view=self.config.view
+            self.config.env, rows, self.config.threads, goal_images=False, view=view
         )
-        visual = get_method(self.config.method).visual
-        inputs = EncoderInputs(count_items(self.envs, visual), perception=perception)
-        self.state = TrainState.create(self.config, inputs)
+        self.spaces = spaces_of(self.envs)
+        inputs = EncoderInputs(self.spaces, perception=perception)
+        self.state = TrainState.create(self.config, inputs, acting=True)
         torch.set_num_threads(self.config.threads)
 
     def play(self, order: Order) -> Episode:
@@ -68,7 +73,7 @@ class RoundPlayer:
         self.state.load_agent(Checkpoint(0, order.tensors, order.arrays, {}, Path()))
         agent = self.state.agent(self.config)
         rng = stream(self.config.seed, f"collect/{order.round}/{order.part}")
-        act = explorer(agent, rng, (self.envs.num_envs, ACTIONS), order.random)
+        act = explorer(agent, rng, (self.envs.num_envs, self.spaces.actions), order.random)
         settings = self.config.collect
         return collect(
             self.envs, self.state.encoder, act, self.state.space, settings.horizon, rng,

@@ -32,8 +32,8 @@ def collect(
     Paper: every episode starts from a reset. With more `goals_per_reset` the next goal is tried
     from where the last attempt ended, as it is at evaluation; each attempt is an episode.
 
-    A row whose physics diverges is reset by its environment; its episodes of this round are left
-    out of the result, because they end in another one's start.
+    A row that ends (its physics diverged, or the environment has a limit of its own) is reset by
+    its environment; its episodes of this round are left out, because they end in another's start.
 
     `execute` turns an action into what is carried out, which the encoder is told; the episode keeps
     the action itself.
@@ -57,8 +57,8 @@ def collect(
         for _ in range(horizon):
             action = act(objects, goal)
             done = action if execute is None else execute(objects, action)
-            observation, _, _, truncated, _ = envs.step(done)
-            whole &= ~truncated
+            observation, _, terminated, truncated, _ = envs.step(done)
+            whole &= ~(truncated | terminated)
             carry, objects = encoder.step(carry, observation["observation"], done)
             path.append(objects)
             actions.append(action)

@@ -26,9 +26,9 @@ def cost_estimate(config: RunConfig, perception: PerceptionConfig | None) -> lis
     Empty for methods nobody has measured.
     """
     method = get_method(config.method)
-    if not method.learns or method.latents:
+    if not method.learns or method.trains_vae:
         return []
-    agent = _agent_seconds(config, method.pixels)
+    agent = _agent_seconds(config, method.needs_perception)
     if perception is None:
         return [Stage("agent", agent)]
     first = _perception_seconds(perception)

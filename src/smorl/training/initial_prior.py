@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smorl.envs.rendering.cameras import PUCK_CENTRE_HEIGHT, get_camera, project
+from smorl.envs.rendering.cameras import get_camera, project_onto_table
 from smorl.goals.priors import EmpiricalPrior, NormalPrior, Prior, UniformPrior, from_arrays
 from smorl.goals.space import GoalConfig
 from smorl.representations.scalor.weights import PerceptionWeights
@@ -40,11 +40,10 @@ def uniform_prior(goals: GoalConfig, layout: ObjectLayout) -> Prior:
 def projected_prior(goals: GoalConfig) -> Prior:
     """Return the uniform prior over the goal box on the table, as the camera sees it.
 
-    It knows the simulator, so it is no part of the method: the twin that a fitted prior is
+    It knows the simulator, so it is no part of the method: what a fitted prior is
     measured against (docs/learner.md).
     """
     rng = np.random.default_rng(0)
     places = rng.uniform(goals.low, goals.high, (_PLACES, 2))
-    height = np.full((_PLACES, 1), PUCK_CENTRE_HEIGHT)
-    seen = project(np.concatenate([places, height], 1), get_camera(_CAMERA))
+    seen = project_onto_table(places, get_camera(_CAMERA))
     return EmpiricalPrior.uniform(seen.astype(np.float32))

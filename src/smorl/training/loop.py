@@ -12,9 +12,11 @@ import time
 import numpy as np
 import torch
 
-from smorl.errors import Diverged
+from smorl.envs.contract import check_goals, spaces_of
+from smorl.envs.factory import View, make_envs
+from smorl.errors import Diverged, InvalidInput
 from smorl.evaluation.evaluate import Evaluation, evaluate
-from smorl.methods import EncoderInputs, get_method, make_envs
+from smorl.methods import EncoderInputs, get_method
 from smorl.replay.image_files import PictureFiles
 from smorl.replay.relabel import sample_batches
 from smorl.representations.scalor.weights import PerceptionWeights
@@ -26,7 +28,6 @@ from smorl.runs.tensor_file import under
 from smorl.runs.timer import Timer
 from smorl.training.ahead import Ahead, Collectors
 from smorl.training.collector import collect, explorer
-from smorl.training.online_vae import OnlineVae
 from smorl.training.scores import (
     EVALUATION_COLUMNS,
     MAX_EVALUATION_ROWS,
@@ -34,8 +35,10 @@ from smorl.training.scores import (
     rollout_rewards,
 )
 from smorl.training.settings import RunConfig
-from smorl.training.train_state import ACTIONS, TrainState, count_items
+from smorl.training.train_state import TrainState
 from smorl.types import Episode
+
+EMPTY_ROUNDS = 5  # rounds without a whole episode after which training gives up
 
 # Transitions relabelled together: enough to spread the cost of a call, and they fit the cache.
 DRAWN_AT_ONCE = 4096
@@ -58,15 +61,22 @@ class Trainer:
         method = get_method(config.method)
         self.learns = method.learns
         rows = config.collect.num_envs
-        self.envs = make_envs(config.env, rows, config.threads, goal_images=False, view=config.view)
-        inputs = EncoderInputs(count_items(self.envs, method.visual), perception=perception)
-        self.state = TrainState.create(config, inputs)
+        self.view = config.view
+        if perception is not None:
+            self.view = View(image_size=perception.config.image_size)
+        self.envs = make_envs(config.env, rows, config.threads, goal_images=False, view=self.view)
+        check_goals(self.envs, config.env)
+        self.spaces = spaces_of(self.envs)
+        self.state = TrainState.create(config, EncoderInputs(self.spaces, perception=perception))
         self.agent = self.state.agent(config)
         self.ahead = None if collectors is None else Ahead(config, collectors)
+        if note := getattr(self.envs, "note", ""):
+            reporter.note(note)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
         self.pictures = PictureFiles(run.path / "pictures")
         self.distance: float | None = None
         self._started, self._earlier = time.monotonic(), 0.0
+        self._empty_rounds = 0
         self.stop_requested = False  # set from outside; honoured between rounds
         self._seconds: dict[str, float] = {}
 
@@ -79,9 +89,8 @@ class Trainer:
         for sentence in checkpoint.damaged:
             self.reporter.note(sentence)
         self.state.load(checkpoint)
-        latents = self.state.online_vae
-        if latents is not None and latents.pictures is not None:
-            self.pictures.load(latents.pictures, checkpoint.state["pictures"])
+        if self.state.representation.pictures is not None:
+            self.pictures.load(self.state.representation.pictures, checkpoint.state["pictures"])
         if self.ahead is not None:
             self.ahead.load(under("ahead/", checkpoint.arrays))
         self.agent = self.state.agent(self.config)
@@ -94,10 +103,10 @@ class Trainer:
         """Run to the end and evaluate; None if `stop_requested` ended it, with a checkpoint."""
         torch.set_num_threads(self.config.threads)
         counters, total = self.state.counters, self.config.collect.total_steps
-        latents, saved = self.state.online_vae, time.monotonic()
+        representation, saved = self.state.representation, time.monotonic()
         while self.learns and counters.env_steps < total:
-            if latents is not None and latents.pending_batches:
-                self.train_vae(latents)
+            if representation.pending_batches:
+                self.train_representation()
             else:
                 self.round()
             due = counters.env_steps - counters.evaluated >= self.config.evaluation.every
@@ -111,8 +120,7 @@ class Trainer:
             if self.stop_requested:
                 return None
         result = self.evaluate(self.config.evaluation.final_episodes)
-        if latents is not None:
-            latents.forget()
+        representation.forget()
         self.checkpoint()
         self.pictures.remove()
         return result
@@ -121,16 +129,16 @@ class Trainer:
         """Collect one episode per row, then learn from replay."""
         state, counters = self.state, self.state.counters
         first = counters.env_steps < self.config.collect.initial_steps
-        keeps = state.online_vae is not None and state.online_vae.pictures is not None
-        frames = [] if keeps else None
+        frames = None if state.representation.pictures is None else []
         with self._timed("collect"):
             if self.ahead is None:
                 episodes = self._collect(first, frames)
             else:
                 episodes = self.ahead.next_round(state)
             state.replay.add(episodes)
-            if state.online_vae is not None and frames:
-                state.online_vae.add(episodes, frames[0], pursued=not first)
+            if frames:
+                state.representation.add(episodes, frames[0], pursued=not first)
+        self._refuse_short_episodes(len(episodes.actions))
         steps = episodes.actions.shape[0] * episodes.actions.shape[1]
         counters.env_steps += steps
         counters.rounds += 1
@@ -139,11 +147,10 @@ class Trainer:
         if first:  # the random data is complete
             state.begin(self.config)
         counters.credit += steps * self.config.collect.updates_per_step
-        if state.online_vae is not None:
-            learning = counters.env_steps - self.config.collect.initial_steps
-            state.online_vae.owe(learning - steps, learning)
-            if not state.online_vae.ready:
-                return  # the updates wait until there is something to see
+        learning = counters.env_steps - self.config.collect.initial_steps
+        state.representation.owe(learning - steps, learning)
+        if not state.representation.ready:
+            return  # the updates wait until there is something to see
         updates, counters.credit = int(counters.credit), counters.credit % 1
         if updates:
             means = {**self._learn(updates), **rollout_rewards(state.space, episodes)}
@@ -152,25 +159,28 @@ class Trainer:
 
     def _collect(self, random: bool, frames: list[np.ndarray] | None) -> Episode:
         state, settings, rng = self.state, self.config.collect, self.state.streams["collect"]
-        act = explorer(self.agent, rng, (self.envs.num_envs, ACTIONS), random)
+        act = explorer(self.agent, rng, (self.envs.num_envs, self.spaces.actions), random)
         return collect(
             self.envs, state.encoder, act, state.space, settings.horizon, rng,
             settings.goals_per_reset, frames, state.gentle,
         )  # fmt: skip
 
-    def train_vae(self, latents: OnlineVae) -> None:
-        """Train some of the batches that the VAE owes before the next round."""
-        with self._timed("vae"):
-            terms = latents.advance()
-            if not latents.pending_batches:
+    def train_representation(self) -> None:
+        """Train some of the batches that are pending before the next round."""
+        representation = self.state.representation
+        name = representation.name.lower()
+        with self._timed(name):
+            terms = representation.advance()
+            if not representation.pending_batches:
                 self.state.refresh(self.config)
-        means = {f"vae/{name}": value for name, value in terms.items()}
-        self._log({"vae/batches": latents.trained, **means})
+        means = {f"{name}/{term}": value for term, value in terms.items()}
+        self._log({f"{name}/batches": representation.trained, **means})
 
     def _report(self) -> None:
-        counters, latents = self.state.counters, self.state.online_vae
-        if latents is not None and latents.pending_batches and not latents.ready:
-            self.reporter.stage("VAE", latents.trained, latents.trained + latents.pending_batches)
+        counters, seeing = self.state.counters, self.state.representation
+        if seeing.pending_batches and not seeing.ready:
+            total = seeing.trained + seeing.pending_batches
+            self.reporter.stage(seeing.name, seeing.trained, total)
         else:
             self.reporter.update(counters.env_steps, counters.updates, self.distance)
 
@@ -186,7 +196,7 @@ class Trainer:
                 batches = sample_batches(
                     replay.episodes, replay.size, size, count, state.space, relabel, rng
                 )
-                noises = rng.standard_normal((count, 2, size, ACTIONS), np.float32)
+                noises = rng.standard_normal((count, 2, size, self.spaces.actions), np.float32)
             for batch, noise in zip(batches, noises, strict=True):
                 batch = batch.map(torch.from_numpy)
                 with self._timed("update"):
@@ -203,6 +213,16 @@ class Trainer:
         self.logger.metrics({**steps, "updates": counters.updates, **means})
         self.logger.timing({**steps, **self._seconds})
 
+    def _refuse_short_episodes(self, whole: int) -> None:
+        """An environment that never lets an episode last gives nothing to learn from."""
+        self._empty_rounds = 0 if whole else self._empty_rounds + 1
+        if self._empty_rounds >= EMPTY_ROUNDS:
+            raise InvalidInput(
+                f"every episode of {self.config.env} ended before its "
+                f"{self.config.collect.horizon} steps, {EMPTY_ROUNDS} rounds in a row; choose a "
+                "smaller --collect.horizon, or an environment that does not end by itself."
+            )
+
     def _refuse_divergence(self, means: dict[str, float]) -> None:
         wrong, step = divergence(means), self.state.counters.env_steps
         if wrong is None:
@@ -218,12 +238,12 @@ class Trainer:
         settings, counters = self.config.evaluation, self.state.counters
         rows = min(episodes, MAX_EVALUATION_ROWS)
         with self._timed("evaluate"):
-            envs = make_envs(self.config.env, rows, self.config.threads, view=self.config.view)
+            envs = make_envs(self.config.env, rows, self.config.threads, view=self.view)
             actor = self.state.actor(self.config)
             result = evaluate(envs, actor, episodes=episodes, seed=settings.seed)
             envs.close()
         summary = result.summary()
-        self.distance = float(summary["object_distance"])
+        self.distance = summary["object_distance"]
         counters.evaluated = counters.env_steps
         self.logger.evaluation(
             {"env_steps": counters.env_steps, "updates": counters.updates, **summary}
@@ -241,8 +261,7 @@ class Trainer:
         extra = {"log": self.logger.position(), "distance": self.distance}
         if self.ahead is not None:
             arrays |= self.ahead.save()
-        if self.state.online_vae is not None:
-            extra["pictures"] = self.pictures.save(self.state.online_vae.pictures)
+        extra["pictures"] = self.pictures.save(self.state.representation.pictures)
         return tensors, arrays, {**state, **extra, "seconds": self.seconds()}
 
     def seconds(self) -> float:

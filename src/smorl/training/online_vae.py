@@ -60,7 +60,8 @@ class OnlineVae:
     pending_batches: int = 0  # batches to train before the next round
     trained: int = 0
     ready: bool = False  # the random data is complete and has been trained on
-    draw: Draw = field(default_factory=_nothing)  # what the batches pending_batches are drawn from
+    draw: Draw = field(default_factory=_nothing)  # what the pending batches are drawn from
+    name: str = "VAE"
 
     @classmethod
     def create(cls, config: LatentConfig, encoder: VaeEncoder, replay: Replay, seed: int):
@@ -103,7 +104,7 @@ class OnlineVae:
         self.draw = _nothing()
 
     def advance(self) -> dict[str, float]:
-        """Train some of the batches pending_batches; return the means of the loss and its terms.
+        """Train some of the pending batches; return the means of the loss and its terms.
 
         With weights, also the share of pictures that are effectively drawn.
         """
@@ -161,10 +162,14 @@ class OnlineVae:
         chosen = images if len(index) == len(images) else images[index]
         return Draw(index, skewed_weights(self.encoder.model, chosen, skew, self.generator))
 
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Return the weights of the VAE by their names in a checkpoint."""
+        return {f"vae/{name}": value for name, value in self.encoder.model.state_dict().items()}
+
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict[str, JSON]]:
         """Return tensors, arrays and JSON for a checkpoint; pictures have files of their own."""
         tensors, optimizer = optimizer_tensors("optimizer/vae", self.optimizer)
-        tensors |= model_tensors(self.encoder)
+        tensors |= self.tensors()
         tensors["optimizer/vae_generator"] = self.generator.get_state()
         state = {
             "pending_batches": self.pending_batches,
@@ -177,7 +182,7 @@ class OnlineVae:
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore `save`, except for the model and the pictures themselves."""
-        tensors, state = checkpoint.tensors, checkpoint.state["online_vae"]
+        tensors, state = checkpoint.tensors, checkpoint.state["representation"]
         load_optimizer("optimizer/vae", self.optimizer, tensors, state["optimizer"])
         self.generator.set_state(tensors["optimizer/vae_generator"])
         self.rng = restore_generator(state["stream"])
@@ -190,8 +195,3 @@ class OnlineVae:
             self.pictures = None
         elif self.pictures is not None:
             self.pictures.added = state["added"]
-
-
-def model_tensors(encoder: VaeEncoder) -> dict[str, torch.Tensor]:
-    """Return the weights of the VAE by their names in a checkpoint."""
-    return {f"vae/{name}": value for name, value in encoder.model.state_dict().items()}

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from smorl import shipped
 from smorl.config import to_json
+from smorl.envs.contract import spaces_of
+from smorl.envs.factory import make_envs
 from smorl.errors import InvalidInput, did_you_mean
-from smorl.methods import get_method, make_envs
+from smorl.methods import get_method
 from smorl.representations.scalor.training.data import Source, remove_sequences
 from smorl.representations.scalor.training.loop import PerceptionTrainer
 from smorl.representations.scalor.training.settings import PerceptionConfig
@@ -21,10 +23,8 @@ from smorl.representations.scalor.weights import (
 )
 from smorl.runs.folder import RunDir
 from smorl.runs.reporter import Reporter
-from smorl.training.settings import RunConfig
-from smorl.training.train_state import count_items
+from smorl.training.settings import PERCEPTION, RunConfig
 
-PERCEPTION = "perception.safetensors"  # the copy that belongs to the run
 FOLDER = "perception"  # the perception's own run folder, where it is trained first
 
 Train = Callable[[PerceptionTrainer], dict | None]
@@ -36,17 +36,17 @@ def check_perception(config: RunConfig, path: Path, presets: Iterable[str]) -> N
     `presets` are the names of perceptions that can be trained first.
     """
     name, method = config.perception, get_method(config.method)
-    if name is not None and not method.pixels:
-        sees = "trains a VAE of its own" if method.latents else "sees no pixels"
+    if name is not None and not method.needs_perception:
+        sees = "trains a VAE of its own" if method.trains_vae else "sees no pixels"
         raise InvalidInput(
             f"method {config.method} {sees}, so --perception {name} has no use; leave it out, or "
             "choose a visual preset."
         )
     if method.visual:
         envs = make_envs(config.env, 1, 1, goal_images=False, view=config.view)
-        count_items(envs, pixels=True)
+        method.check(spaces_of(envs))
         envs.close()
-    if not method.pixels:
+    if not method.needs_perception:
         return
     known = list(presets)
     if (path / PERCEPTION).exists() or name in known:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from smorl.config import require
+from smorl.envs.factory import View
 from smorl.errors import InvalidInput
 from smorl.goals.skew import SkewConfig
 from smorl.goals.space import GoalConfig
+from smorl.learners.base import LearnerConfig
 from smorl.learners.networks import NetworkConfig
 from smorl.learners.sac import SacConfig
-from smorl.methods import View, get_method
+from smorl.methods import get_method
 from smorl.planning.controllers import ControllerName
 from smorl.planning.gentle import GentleConfig
 from smorl.planning.subgoals import SubgoalConfig
@@ -19,17 +21,19 @@ from smorl.replay.relabel import RelabelConfig
 from smorl.representations.scalor.tracking.tracker import TrackerConfig
 from smorl.representations.vae.settings import VaeConfig, VaeTraining
 
+PERCEPTION = "perception.safetensors"  # the copy of its perception that belongs to a run
+
 
 @dataclass(frozen=True)
 class CollectConfig:
     """How experience is gathered; steps are environment steps summed over all rows."""
 
-    total_steps: int = 600_000
+    total_steps: int = 600_000  # environment steps of the whole run
     initial_steps: int = 10_000  # uniformly random actions before learning starts
-    num_envs: int = 10
+    num_envs: int = 10  # tables played side by side
     horizon: int = 20  # training path length
     goals_per_reset: int = 1  # ours: more than one tries the next goal where the last one ended
-    replay_steps: int = 100_000
+    replay_steps: int = 100_000  # environment steps kept in replay
     updates_per_step: float = 1.0  # gradient steps per environment step
     # Ours: so many processes on Ray play rounds one ahead of the learner (training/ahead.py).
     collectors: int = 0
@@ -40,9 +44,9 @@ class EvaluationConfig:
     """Evaluation during and after training, on episodes fixed by `seed`."""
 
     every: int = 30_000  # environment steps between evaluations
-    episodes: int = 50
-    final_episodes: int = 100
-    seed: int = 1_000_000
+    episodes: int = 50  # fixed episodes of every evaluation
+    final_episodes: int = 100  # of the evaluation at the end
+    seed: int = 1_000_000  # of the first episode
     solved_threshold: float = 0.05  # metres: when a sub-goal counts as solved here
     # Who moves: the policy's mode (Paper), or ours, the best of several actions by the critic.
     controller: ControllerName = "policy"
@@ -66,25 +70,29 @@ class LatentConfig:
 class RunConfig:
     """Everything that determines a run. The same config and seed give the same run."""
 
-    method: Literal["smorl", "smorl-gt", "sac-her", "rig", "skewfit", "passive"] = "smorl-gt"
-    env: str = "smorl/Rearrange2-v0"
+    # A row of the table of methods, or one of your own, module:NAME (docs/extending.md).
+    method: str = "smorl-gt"
+    env: str = "smorl/Rearrange2-v0"  # any Gymnasium id, or module:Env-v0
     # Where methods that see pixels get their perception: a preset to train first (scalor-2), a
     # perception run, or shipped:scalor-2.
     perception: str | None = None
     # How methods that see objects in pictures follow them.
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    # In state environments that are not ours: which numbers are which object, as slices of the
+    # observation and of the goal, e.g. "0:3, 3:6=0:3" (smorl.representations.slices).
+    state_objects: str | None = None
     # Of methods that train a VAE of their own. None: the method has no VAE.
     latent: LatentConfig | None = None
-    seed: int = 0
+    seed: int = 0  # decides everything random
     threads: int = 1  # CPU threads of physics and of the learner
-    checkpoint_minutes: float = 2.0
+    checkpoint_minutes: float = 2.0  # minutes between checkpoints
     collect: CollectConfig = field(default_factory=CollectConfig)
     goals: GoalConfig = field(default_factory=GoalConfig)
     # Ours, off in the paper presets: slow down near objects (docs/planning.md).
     gentle: GentleConfig | None = None
     relabel: RelabelConfig = field(default_factory=RelabelConfig)
     networks: NetworkConfig = field(default_factory=NetworkConfig)
-    learner: SacConfig = field(default_factory=SacConfig)
+    learner: LearnerConfig = field(default_factory=SacConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:
@@ -101,7 +109,6 @@ class RunConfig:
             "learner.batch_size": self.learner.batch_size >= 1,
             "learner.lr": self.learner.lr > 0,
             "learner.discount": 0 <= self.learner.discount < 1,
-            "learner.pessimism": 0 <= self.learner.pessimism <= 1,
             "gentle": self.gentle is None or 0 < self.gentle.floor <= 1,
             "evaluation.every": self.evaluation.every >= 1,
             "evaluation.episodes": self.evaluation.episodes >= 1,
@@ -117,7 +124,7 @@ class RunConfig:
                 f"method {self.method} trains its VAE along with the agent, which collectors "
                 "elsewhere could not follow; leave --collectors out."
             )
-        if get_method(self.method).latents != (self.latent is not None):
+        if get_method(self.method).trains_vae != (self.latent is not None):
             has = "no" if self.latent is None else "a"
             raise InvalidInput(
                 f"method {self.method} with {has} VAE in `latent`: rig and skewfit need one, the "

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
-import gymnasium as gym
 import numpy as np
 import torch
 
-from smorl.errors import InvalidInput
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import (
     from_arrays,
 )
 from smorl.goals.space import GoalSpace
-from smorl.learners.acting import PassiveAgent, SacAgent
-from smorl.learners.sac import Sac
+from smorl.learners.acting import LearnedAgent, PassiveAgent
+from smorl.learners.base import Learner
 from smorl.methods import EncoderInputs, get_method
 from smorl.planning.actor import Actor
 from smorl.planning.controllers import ControllerName, make_controller
 from smorl.planning.gentle import GentleContact
 from smorl.replay.buffer import Replay
-from smorl.representations.base import Encoder
+from smorl.representations.base import Encoder, Fixed, Representation
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
 from smorl.runs.checkpoint import (
@@ -34,12 +32,12 @@ from smorl.runs.checkpoint import (
 from smorl.runs.tensor_file import under
 from smorl.seeding import stream, torch_seed
 from smorl.training.initial_prior import initial_prior
-from smorl.training.online_vae import OnlineVae, model_tensors
+from smorl.training.online_vae import OnlineVae
 from smorl.training.random_data import fit_prior, fit_rest, needs_rest
 from smorl.training.scores import evaluation_space
 from smorl.training.settings import RunConfig
+from smorl.types import Spaces
 
-ACTIONS = 2  # hand motion in x and y
 SMALLEST_SPREAD = 0.02  # of positions, metres or image coordinates
 
 
@@ -59,57 +57,65 @@ class TrainState:
     """Everything that changes during a run and decides how it goes on."""
 
     encoder: Encoder
-    learner: Sac
+    learner: Learner
     replay: Replay
     space: GoalSpace
     streams: dict[str, np.random.Generator]
+    spaces: Spaces
     counters: Counters = field(default_factory=Counters)
-    online_vae: OnlineVae | None = None  # of methods that train a VAE along
+    representation: Representation = field(default_factory=Fixed)
     gentle: GentleContact | None = None  # known once random data has been seen
 
     @classmethod
-    def create(cls, config: RunConfig, inputs: EncoderInputs) -> TrainState:
-        """Return the state at step 0."""
+    def create(
+        cls, config: RunConfig, inputs: EncoderInputs, *, acting: bool = False
+    ) -> TrainState:
+        """Return the state at step 0; with `acting` there is next to no replay."""
         if config.latent is not None:
             vae = BetaVae(config.latent.model, seed=torch_seed(config.seed, "vae"))
             inputs = replace(inputs, vae=vae)
         goals = config.goals
-        inputs = replace(inputs, tracker=config.tracker)
-        encoder = get_method(config.method).encoder(inputs)
+        inputs = replace(inputs, tracker=config.tracker, slices=config.state_objects)
+        method = get_method(config.method)
+        method.check(inputs.spaces)
+        encoder = method.encoder(inputs)
         prior = initial_prior(config, encoder.layout, inputs.perception)
         if inputs.perception is not None and goals.match_threshold is None:
             goals = replace(goals, match_threshold=inputs.perception.threshold)
         low, high = prior.box()
         # A perception that sees everything in one place must not make inputs infinite.
         centre, spread = (low + high) / 2, np.maximum((high - low) / 2, SMALLEST_SPREAD)
-        sac = Sac(
-            config.learner,
+        learner = config.learner.build(
             config.networks,
             encoder.layout,
-            ACTIONS,
+            inputs.spaces.actions,
             seed=torch_seed(config.seed, "networks"),
             centre=tuple(centre.tolist()),
             spread=tuple(spread.tolist()),
         )
+        horizon = config.collect.horizon
         replay = Replay(
-            config.collect.replay_steps, config.collect.horizon, encoder.layout, ACTIONS
+            horizon if acting else config.collect.replay_steps,
+            horizon,
+            encoder.layout,
+            inputs.spaces.actions,
         )
         streams = {name: stream(config.seed, name) for name in ("collect", "learn")}
-        state = cls(encoder, sac, replay, GoalSpace(goals, prior), streams)
+        state = cls(encoder, learner, replay, GoalSpace(goals, prior), streams, inputs.spaces)
         if isinstance(encoder, VaeEncoder) and config.latent is not None:
-            state.online_vae = OnlineVae.create(config.latent, encoder, replay, config.seed)
+            state.representation = OnlineVae.create(config.latent, encoder, replay, config.seed)
         return state
 
     @property
     def vae(self) -> BetaVae | None:
         """The run's own VAE, of methods that have one."""
-        return None if self.online_vae is None else self.online_vae.encoder.model
+        return self.encoder.model if isinstance(self.encoder, VaeEncoder) else None
 
-    def agent(self, config: RunConfig) -> SacAgent | PassiveAgent:
+    def agent(self, config: RunConfig) -> LearnedAgent | PassiveAgent:
         """Return who acts."""
         if not get_method(config.method).learns:
-            return PassiveAgent(ACTIONS)
-        return SacAgent(self.learner)
+            return PassiveAgent(self.spaces.actions)
+        return LearnedAgent(self.learner)
 
     def actor(
         self,
@@ -127,7 +133,7 @@ class TrainState:
             agent,
             evaluation_space(self.space, settings.solved_threshold),
             subgoals if attempts is None else replace(subgoals, attempts=attempts),
-            actions=ACTIONS,
+            actions=self.spaces.actions,
             controller=make_controller(controller or settings.controller, agent),
             gentle=self.gentle,
         )
@@ -135,7 +141,7 @@ class TrainState:
     def begin(self, config: RunConfig) -> None:
         """The random data is complete: fit to it what the method needs before it learns."""
         seen = self.replay.episodes.objects[: self.replay.size]
-        if config.goals.prior == "fitted" and not get_method(config.method).pixels:
+        if config.goals.prior == "fitted" and not get_method(config.method).needs_perception:
             prior = fit_prior(seen, self.encoder.layout.slots, config.seed)
             self.space = replace(self.space, prior=prior)
         if needs_rest(config):
@@ -144,16 +150,14 @@ class TrainState:
         if config.gentle is not None and self.space.rest is not None:
             self.gentle = GentleContact.fit(seen, self.space.rest, config.gentle)
         self._tell_learner()
-        if self.online_vae is not None:
-            self.online_vae.start()
-            if not self.online_vae.pending_batches:
-                self.refresh(config)
+        self.representation.start()
+        if not self.representation.pending_batches:
+            self.refresh(config)
 
     def refresh(self, config: RunConfig) -> None:
-        """The VAE has been trained: encode anew, and set goals by what it knows now."""
-        assert self.online_vae is not None
+        """The representation has been trained: encode anew, and set goals by what it knows now."""
         steps = self.counters.env_steps - config.collect.initial_steps
-        self.space = self.online_vae.refresh(self.replay, self.space, steps)
+        self.space = self.representation.refresh(self.replay, self.space, steps)
 
     def save(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray], dict]:
         """Return tensors, arrays and JSON for `save_checkpoint`."""
@@ -170,15 +174,15 @@ class TrainState:
             "optimizers": optimizers,
             "streams": {name: generator_state(rng) for name, rng in self.streams.items()},
             "learner_updates": self.learner.updates,
+            "spaces": asdict(self.spaces),
         }
-        if self.online_vae is not None:
-            more = self.online_vae.save()
-            tensors, arrays, state["online_vae"] = tensors | more[0], arrays | more[1], more[2]
+        more = self.representation.save()
+        tensors, arrays, state["representation"] = tensors | more[0], arrays | more[1], more[2]
         return tensors, arrays, state
 
     def save_agent(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
         """Return what `load_agent` needs: networks, and what goals and acting are fitted to."""
-        tensors = {f"{name}/{key}": value for name, key, value in _parameters(self.learner)}
+        tensors = dict(self.learner.tensors())
         arrays = {f"prior/{k}": v for k, v in self.space.prior.to_arrays().items()}
         if self.space.rest is not None:
             arrays |= {f"rest/{k}": v for k, v in self.space.rest.to_arrays().items()}
@@ -196,14 +200,11 @@ class TrainState:
         self.streams = {name: restore_generator(s) for name, s in state["streams"].items()}
         self.counters = Counters(**state["counters"])
         self.learner.updates = state["learner_updates"]
-        if self.online_vae is not None:
-            self.online_vae.load(checkpoint)
+        self.representation.load(checkpoint)
 
     def load_agent(self, checkpoint: Checkpoint) -> None:
         """Restore only what acting and judging need: networks, VAE and prior."""
-        parameters = {f"{name}/{key}": value for name, key, value in _parameters(self.learner)}
-        if self.online_vae is not None:
-            parameters |= model_tensors(self.online_vae.encoder)
+        parameters = self.learner.tensors() | self.representation.tensors()
         with torch.no_grad():
             for name, value in parameters.items():
                 value.copy_(checkpoint.tensors[name])
@@ -221,29 +222,3 @@ class TrainState:
             self.learner.inputs.know_rest(self.space.rest.centres, self.space.rest.rest)
         if self.gentle is not None:
             self.learner.inputs.know_reach(self.gentle.reach)
-
-
-def count_items(envs: gym.vector.VectorEnv, pixels: bool = False) -> int:
-    """Return how many items, arm and pucks, there are; check that the method can see them."""
-    space = envs.single_observation_space
-    shape = space["observation"].shape or () if isinstance(space, gym.spaces.Dict) else ()
-    if pixels and len(shape) == 3:
-        world = envs.unwrapped.world  # pyright: ignore[reportAttributeAccessIssue]
-        return world.task.num_objects + 1
-    if pixels or len(shape) != 1:
-        needs = "images, e.g. smorl/VisualRearrange2-v0" if pixels else "smorl/Rearrange2-v0"
-        raise InvalidInput(
-            f"this method needs {'' if pixels else 'state observations, e.g. '}{needs}, and this "
-            f"environment shows observations of shape {shape}."
-        )
-    return shape[0] // 2
-
-
-def _parameters(sac: Sac) -> list[tuple[str, str, torch.Tensor]]:
-    modules = {"policy": sac.policy, "critic": sac.critic, "target": sac.target}
-    found = [
-        (name, key, value)
-        for name, module in modules.items()
-        for key, value in module.state_dict().items()
-    ]
-    return [*found, ("temperature", "log", sac.log_temperature)]

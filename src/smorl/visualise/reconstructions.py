@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection import HELD_OUT, STEPS
 from smorl.representations.base import Encoder
-from smorl.representations.video import episode_plan, make_visual_envs
+from smorl.representations.video import episode_plan
 from smorl.visualise.overlay import (
     LABEL_SIZE,
     Colour,

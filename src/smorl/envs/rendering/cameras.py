@@ -111,6 +111,13 @@ def project(points: ArrayLike, camera: Camera, aspect: float = 1.0) -> NDArray[n
     return np.stack([right / (scale * aspect), -up / scale], axis=-1)
 
 
+def project_onto_table(places: ArrayLike, camera: Camera) -> NDArray[np.float64]:
+    """Map places (..., 2) of puck centres on the table, metres, to image coordinates (..., 2)."""
+    xy = np.asarray(places, dtype=np.float64)
+    height = np.full((*xy.shape[:-1], 1), PUCK_CENTRE_HEIGHT)
+    return project(np.concatenate([xy, height], -1), camera)
+
+
 def unproject(
     xy: ArrayLike, camera: Camera, height: float = PUCK_CENTRE_HEIGHT, aspect: float = 1.0
 ) -> NDArray[np.float64]:

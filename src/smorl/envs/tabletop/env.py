@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 
 from smorl.envs.tabletop import checks
+from smorl.envs.tabletop.truth import TabletopTruth
+from smorl.envs.tabletop.views import TableViews
 from smorl.envs.tabletop.world import Arrays, World, goal_reward
 from smorl.errors import NotReset
 
@@ -65,6 +67,15 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
             return None
         require_reset(self._ready, "render")
         return self.world.render(self.render_size, self.render_size)[0]
+
+    @property
+    def truth(self) -> TabletopTruth:
+        """What only the simulator knows, for metrics and studies."""
+        return TabletopTruth(self.world)
+
+    def views(self, size: int = 320, samples: int = 2, row: int = 0) -> TableViews:
+        """Return who draws table `row` for people."""
+        return TableViews(self.world, size, samples, row)
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
         """Return minus the Euclidean norm, over any leading axes; `info` is not used."""

@@ -1,6 +1,6 @@
 """The native vector env: K tables stepped together on a thread pool."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ from gymnasium.vector.utils import batch_space
 
 from smorl.envs.tabletop import checks
 from smorl.envs.tabletop.env import METADATA, RENDER_SIZE, check_render_mode, require_reset
+from smorl.envs.tabletop.truth import TabletopTruth
+from smorl.envs.tabletop.views import TableViews
 from smorl.envs.tabletop.world import Arrays, World, goal_reward
 from smorl.errors import InvalidInput
 
@@ -94,6 +96,21 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
             return None
         require_reset(bool(self._ready.all()), "render")
         return tuple(self.world.render(self.render_size, self.render_size))
+
+    @property
+    def truth(self) -> TabletopTruth:
+        """What only the simulator knows, for metrics and studies."""
+        return TabletopTruth(self.world)
+
+    def timed_calls(self) -> Iterator[tuple[str, Any, str]]:
+        """Where it simulates and where it draws, for stopwatches: (part, object, method)."""
+        yield "physics", self.world.simulation, "step"
+        yield "physics", self.world.simulation, "reset"
+        yield "drawing", self.world, "render"
+
+    def views(self, size: int = 320, samples: int = 2, row: int = 0) -> TableViews:
+        """Return who draws table `row` for people."""
+        return TableViews(self.world, size, samples, row)
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
         """Return minus the Euclidean norm, over any leading axes; `info` is not used."""

@@ -24,10 +24,12 @@ from safetensors.numpy import save
 from smorl import shipped
 from smorl.config import from_json, to_json
 from smorl.errors import InvalidInput
+from smorl.images import resize
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig
 from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
 from smorl.runs.tensor_file import damaged, fill_module, under
+from smorl.types import ObjectSet
 
 FILE = "weights.safetensors"
 FORMAT = 1
@@ -59,6 +61,34 @@ class PerceptionWeights:
         config = TrackerConfig() if config is None else config
         config = replace(config, same=self.threshold) if config.same is None else config
         return ScalorTracker(self.model, self.what_mean, self.what_basis, config)
+
+    def track(self, frames: np.ndarray, actions: np.ndarray | None = None) -> ObjectSet:
+        """Follow the objects of a video uint8 (T, H, W, 3): a set of arrays (T, N, .).
+
+        Positions are in image coordinates, [-1, 1] from left to right and from top to bottom;
+        `ids` name an object as long as it is followed. `actions` (T, A) are what the robot in the
+        picture did before each frame, if there is one and anybody knows.
+        """
+        images = np.asarray(frames)
+        if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
+            raise InvalidInput(
+                f"frames are {images.dtype} {images.shape}; a video is uint8 (T, H, W, 3)."
+            )
+        images = resize(images, self.config.image_size)
+        if actions is None:
+            actions = np.zeros((len(images), self.actions), np.float32)
+        tracker = self.tracker()
+        carry, found = tracker.init(1), []
+        for image, action in zip(images, np.asarray(actions, np.float32), strict=True):
+            carry, objects = tracker.step(carry, image[None], action[None])
+            found.append(objects)
+        names = [name for name, _ in found[0].arrays()]
+        return ObjectSet(**{n: np.concatenate([getattr(o, n) for o in found]) for n in names})
+
+    @property
+    def actions(self) -> int:
+        """How many numbers the actions have that it was trained with."""
+        return self.model.actions
 
     @property
     def env(self) -> str:
@@ -102,7 +132,7 @@ def load_weights(path: Path) -> PerceptionWeights:
     path = Path(path)
     arrays, header = _read(path)
     config = _config(path, header["config"])
-    model = Scalor(config)
+    model = Scalor(config, _action_size(path, arrays))
     fill_module(path, model, under("model/", arrays))
     mean, basis = arrays.get("what/mean"), arrays.get("what/basis")
     if mean is None or basis is None or basis.shape != mean.shape * 2 or len(mean) != config.what:
@@ -165,6 +195,14 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not complete or digest != _digest(arrays):
         raise damaged(path, "its content does not match its recorded hash")
     return arrays, header
+
+
+def _action_size(path: Path, arrays: dict[str, np.ndarray]) -> int:
+    """Return how many numbers the actions had that the model was trained with."""
+    weights = arrays.get("model/lstm.actions.0.weight")
+    if weights is None or weights.ndim != 2:
+        raise damaged(path, "it does not say which actions it was trained with")
+    return weights.shape[1]
 
 
 def _config(path: Path, data: Any) -> ScalorConfig:

@@ -23,12 +23,12 @@ class VaeConfig:
     # variance enters p(x) of Skew-Fit, so that the density belongs to the model that was trained.
     # Only beta * variance decides what is learned; variance alone scales log p(x).
     beta: float = 0.2
-    variance: float = 0.5
+    variance: float = 0.5  # of a pixel around the decoder's mean
     min_variance: float = 1e-3  # Release: of the posterior
     channels: int = 16  # Release: of all three convolutions
     hidden: int = 512  # Release: after the convolutions, without activation
-    decoder_hidden: int = 256
-    decoder_channels: tuple[int, int] = (32, 128)
+    decoder_hidden: int = 256  # width of the decoder's first layer
+    decoder_channels: tuple[int, int] = (32, 128)  # of the decoder's pictures
     # "clamp": Release, to [0, 1], where the gradient is dead outside. "linear": ours, as it is.
     output: Literal["clamp", "linear"] = "linear"
     # "release": orthogonal convolutions with zero bias, linear layers uniform in +-1e-3.

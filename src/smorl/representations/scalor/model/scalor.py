@@ -59,6 +59,7 @@ class Scalor(nn.Module):
         pictures = 6 if self.static else 3
         self.background = Background(config, background)
         self.image_encoder = ImageEncoder(config, pictures)
+        self.actions = actions  # how many numbers an action has
         self.lstm = ConvLstm(config, actions)
         self.encoder = GlimpseEncoder(config, 3, 2 * config.what)
         self.decoder = GlimpseDecoder(config)

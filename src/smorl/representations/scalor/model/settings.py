@@ -10,24 +10,24 @@ class ScalorConfig:
     """One model. Lengths are in image coordinates: the picture spans [-1, 1], 64 pixels wide."""
 
     # Sizes
-    image_size: int = 64
+    image_size: int = 64  # pixels per side of a picture
     cells: int = 4  # per side of the discovery grid
     glimpse: int = 16  # pixels per side of an object's crop
-    what: int = 8
+    what: int = 8  # dimensions of appearance
     slots: int = 6  # the most objects tracked at once
     proposals: int = 4  # cells considered per frame after the first; cells**2 considers all
     networks: str = "fast"  # "fast": patches and MLP glimpses; "paper": the convolutions of SCALOR
     channels: int = 64  # of the image encoding
     hidden: int = 128  # of the per-object networks
     tracker: int = 64  # recurrent state per object
-    lstm_layers: int = 1
+    lstm_layers: int = 1  # of the recurrent image encoding
     background: str = "static"  # "static": the median of the data; "decoded": a network
 
     # Geometry
     size: float = 0.28  # half extent of a box: size +- size_range
-    size_range: float = 0.20
+    size_range: float = 0.20  # how much a box may differ from that
     ratio: float = 1.0  # height over width
-    ratio_range: float = 0.5
+    ratio_range: float = 0.5  # how much it may differ from that
     where_std: float = -2.0  # added to the raw deviation of places: starts them nearly noiseless
     step_range: float = 0.5  # the furthest an object is followed in one frame
     window: float = 0.5  # half extent of what a tracked object attends to; 0: the paper's 2x2 crop
@@ -39,11 +39,11 @@ class ScalorConfig:
     presence_bias: float = -0.3  # where discovery's logit starts, before the tanh
     mask_bias: float = -1.5  # where mask logits start: what need not be painted stays unpainted
     prior_start: float = 0.1  # presence prior, annealed geometrically
-    prior_end: float = 1e-16
-    prior_steps: int = 500
-    temperature_start: float = 1.0
-    temperature_end: float = 0.3
-    temperature_steps: int = 1000
+    prior_end: float = 1e-16  # what it falls to
+    prior_steps: int = 500  # iterations until then
+    temperature_start: float = 1.0  # of the relaxed presence
+    temperature_end: float = 0.3  # what it falls to
+    temperature_steps: int = 1000  # iterations until then
     explained: float = 0.5  # a proposal overlapping tracked objects by more is rejected
     overlap: float = 1.0  # one overlapping a surer proposal by more is rejected too; 1: never
     coexist: float = 0.7  # a tracked object covered more than this by nearer ones goes; 1: never

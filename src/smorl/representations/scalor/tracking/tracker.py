@@ -177,7 +177,7 @@ class ScalorTracker:
     def step(
         self, carry: Carry, observation: np.ndarray, actions: np.ndarray
     ) -> tuple[Carry, ObjectSet]:
-        """Track objects into pictures uint8 (B, S, S, 3), given the actions (B, 2) that led there.
+        """Track objects into pictures uint8 (B, S, S, 3), given the actions (B, A) that led there.
 
         Rows that see their first frame process it `first_passes` times, with zero action after
         the first pass.
@@ -210,7 +210,9 @@ class ScalorTracker:
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode pictures (B, S, S, 3), each on its own, without history."""
         batch = len(observation)
-        found = self.step(self.init(batch), observation, np.zeros((batch, 2), np.float32))[1]
+        found = self.step(
+            self.init(batch), observation, np.zeros((batch, self.model.actions), np.float32)
+        )[1]
         return replace(found, ids=None)  # IDs mean something within an episode only
 
     @torch.no_grad()

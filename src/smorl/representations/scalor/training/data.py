@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smorl.errors import InvalidInput
+from smorl.representations.own_video import load_video
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.video import Sequences
 from smorl.representations.video_files import load_sequences, obtain_sequences
@@ -26,6 +27,7 @@ class Source:
 
     folder: Path | None = None
     keep: bool = False  # leave the run's own data on the disk at the end
+    video: Path | None = None  # a person's own pictures; see `smorl.representations.own_video`
 
 
 def open_sequences(
@@ -38,6 +40,8 @@ def open_sequences(
     """Return the data, collecting it first if this run has none; `Stopped` ends that early."""
     if source.folder is not None:
         return _given(config, source.folder)
+    if source.video is not None:
+        return load_video(source.video, config.scalor.image_size)
     own, settings = run / FOLDER, config.data
     for leftover in own.glob(".tmp-*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -58,6 +62,7 @@ def open_sequences(
         config.seed,
         threads=config.threads,
         progress=progress,
+        image_size=config.scalor.image_size,
     )
 
 

@@ -14,8 +14,8 @@ from smorl.representations.scalor.model.settings import ScalorConfig
 class SequencesConfig:
     """The random-policy data; every episode gives `steps` + 1 frames."""
 
-    episodes: int = 101
-    steps: int = 100
+    episodes: int = 101  # how many
+    steps: int = 100  # actions per episode; there is one frame more
     first_frames: float = 0.1  # share of training windows that start at a reset frame
 
 
@@ -23,13 +23,13 @@ class SequencesConfig:
 class OptimiseConfig:
     """How the evidence lower bound is climbed."""
 
-    optimizer: Literal["adam", "rmsprop"] = "adam"
-    iterations: int = 5_000
+    optimizer: Literal["adam", "rmsprop"] = "adam"  # Paper: adam; Release: rmsprop
+    iterations: int = 5_000  # gradient steps
     batch: int = 11  # windows per iteration
     lengths: tuple[int, ...] = (10,)  # frames per window; ours: one for each part of training
-    lr: float = 1e-4
+    lr: float = 1e-4  # learning rate
     lr_final: float = 1.0  # ours: share of `lr` left at the end
-    decay: Literal["linear", "cosine"] = "linear"
+    decay: Literal["linear", "cosine"] = "linear"  # how the rate falls
     decay_from: float = 0.0  # share of training after which the rate falls
     warmup: int = 0  # ours: iterations in which the rate rises from 0
     clip: float = 1.0  # largest norm of the gradient
@@ -40,19 +40,19 @@ class OptimiseConfig:
 class HeldOutConfig:
     """The evaluation at the end, on episodes that training never saw."""
 
-    episodes: int = 50
-    seed: int = 1_000_000
+    episodes: int = 50  # how many
+    seed: int = 1_000_000  # of the first episode
 
 
 @dataclass(frozen=True)
 class PerceptionConfig:
     """Everything that determines a perception run; the same config gives the same weights."""
 
-    env: str = "smorl/VisualRearrange2-v0"
-    seed: int = 0
+    env: str = "smorl/VisualRearrange2-v0"  # whose pictures it learns from
+    seed: int = 0  # decides everything random
     threads: int = 2  # CPU threads of physics and of the learner
     restarts: int = 2  # how often training may start again when the diagnosis is bad
-    checkpoint_minutes: float = 2.0
+    checkpoint_minutes: float = 2.0  # minutes between checkpoints
     log_every: int = 20  # iterations averaged in one row of metrics.jsonl
     data: SequencesConfig = field(default_factory=SequencesConfig)
     scalor: ScalorConfig = field(default_factory=ScalorConfig)

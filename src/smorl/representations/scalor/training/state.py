@@ -19,8 +19,6 @@ from smorl.runs.checkpoint import (
 )
 from smorl.seeding import stream, torch_seed
 
-ACTIONS = 2  # hand motion in x and y
-
 
 @dataclass
 class Window:
@@ -54,12 +52,15 @@ class PerceptionState:
 
     @classmethod
     def create(
-        cls, config: PerceptionConfig, attempt: int, background: np.ndarray
+        cls, config: PerceptionConfig, attempt: int, background: np.ndarray, actions: int
     ) -> PerceptionState:
-        """Return iteration 0 of an attempt; each attempt has random streams of its own."""
+        """Return iteration 0 of an attempt; each attempt has random streams of its own.
+
+        `background` (S, S, 3) is what shows behind all objects; `actions` the length of an action.
+        """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(torch_seed(config.seed, f"scalor/model/{attempt}"))
-            model = Scalor(config.scalor, ACTIONS, background)
+            model = Scalor(config.scalor, actions, background)
         noise = torch.Generator().manual_seed(torch_seed(config.seed, f"scalor/noise/{attempt}"))
         settings = config.optimise
         if settings.optimizer == "adam":
@@ -88,11 +89,15 @@ class PerceptionState:
 
     @classmethod
     def load(
-        cls, config: PerceptionConfig, checkpoint: Checkpoint, background: np.ndarray
+        cls,
+        config: PerceptionConfig,
+        checkpoint: Checkpoint,
+        background: np.ndarray,
+        actions: int,
     ) -> PerceptionState:
         """Rebuild the state of a verified checkpoint; it continues bit for bit."""
         tensors, saved = checkpoint.tensors, checkpoint.state
-        state = cls.create(config, saved["attempt"], background)
+        state = cls.create(config, saved["attempt"], background, actions)
         prefix = "model/"
         state.model.load_state_dict(
             {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

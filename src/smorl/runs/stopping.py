@@ -1,0 +1,43 @@
+"""Stopping in an orderly way: the first Ctrl-C saves, the second stops at once."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Stoppable(Protocol):
+    """A trainer that looks at `stop_requested` now and then."""
+
+    stop_requested: bool
+
+
+class Notes(Protocol):
+    """Who is told."""
+
+    def note(self, text: str) -> None: ...
+
+
+@contextmanager
+def orderly_stop(trainer: Stoppable, notes: Notes, when: str) -> Iterator[None]:
+    """Turn the first Ctrl-C (or SIGTERM) into a request to save and stop.
+
+    Python delivers signals to the main thread only; elsewhere nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        if trainer.stop_requested:
+            raise KeyboardInterrupt
+        trainer.stop_requested = True
+        notes.note(f"Stopping: finishing {when} and saving. Ctrl-C again stops at once.")
+
+    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
