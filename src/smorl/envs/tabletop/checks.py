@@ -80,6 +80,11 @@ def check_objects(value: Any, name: str, rows: int, n: int, hand: np.ndarray | N
     return positions
 
 
+def check_place(value: Any, name: str) -> np.ndarray:
+    """Return one place (2,) between the walls, in metres."""
+    return check_objects(np.reshape(_as_array(value, name), (1, -1)), name, 1, 1, None)[0, 0]
+
+
 def check_goal_hand(value: Any, rows: int) -> np.ndarray:
     """Return hand goals as (rows, 2), given as (2,) or (rows, 2) metres."""
     positions = _per_row(value, "goal_hand", rows, (2,))

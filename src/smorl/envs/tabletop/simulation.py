@@ -51,6 +51,8 @@ class Simulation:
         self.physics = physics
         self.model = build_scene(n_pucks, physics, drawing=False)
         self._columns = puck_qpos_columns(self.model, n_pucks)
+        pucks = [self.model.joint(f"object{i}") for i in range(n_pucks)]
+        self._velocity_columns = [int(puck.dofadr[0]) for puck in pucks]
         self._xyz = self._columns[:, None] + np.arange(3)
         self._hand_body = self.model.body(HAND_BODY).id
         self._batch = Batch(self.model, num, threads)
@@ -107,6 +109,14 @@ class Simulation:
         self._qvel[rows] = velocity
         self.qpos[rows] = self._with_objects(self.qpos[rows], objects)
         self._remember(rows)
+
+    def place(self, row: int, puck: int, place: np.ndarray) -> None:
+        """Put one puck of a running table at rest on `place` (2,); everything else goes on."""
+        column, velocity = self._columns[puck], self._velocity_columns[puck]
+        self.qpos[row, column : column + 2] = place
+        self.qpos[row, column + 2] = PUCK_PLACEMENT_Z
+        self._qvel[row, velocity : velocity + 3] = 0.0
+        self._remember(np.array([row]))
 
     def _with_objects(self, qpos: np.ndarray, objects: np.ndarray) -> np.ndarray:
         """Return `qpos` (rows, nq) with pucks at rest on `objects` (rows, n, 2)."""

@@ -116,6 +116,18 @@ class World:
         self.simulation.reset(rows, given.get("objects", starts))
         self._update_goal_pixels(rows)
 
+    def move_object(self, row: int, puck: int, place: Any) -> None:
+        """Put a puck at rest on `place` (2,) metres in the middle of an episode.
+
+        For people who meddle. Physics pushes apart what overlaps there.
+        """
+        self.simulation.place(row, puck, checks.check_place(place, "move_object"))
+
+    def move_goal(self, row: int, puck: int, place: Any) -> None:
+        """Change where a puck should go to `place` (2,) metres in the middle of an episode."""
+        self.goal_objects[row, puck] = checks.check_place(place, "move_goal")
+        self._update_goal_pixels(np.array([row]))
+
     def step(self, actions: np.ndarray) -> None:
         """Apply checked `actions` (num, 2); afterwards `diverged` says which tables failed."""
         self.diverged = self.simulation.step(actions)
