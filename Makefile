@@ -6,7 +6,8 @@ STAMP := $(VENV)/.installed
 TEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-slow test-cluster check-main-job demo bench train clean
+.PHONY: help setup check test test-slow test-cluster test-browser check-main-job demo view bench
+.PHONY: train clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -16,7 +17,7 @@ setup: $(STAMP) ## build .venv and install smorl with its development tools
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "torch>=2.6"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,view]"
 	@touch $(STAMP)
 
 check: setup ## lint, formatting and types
@@ -37,8 +38,19 @@ test-cluster: setup ## install the extra `cluster` and test campaigns on Ray, SL
 check-main-job: setup ## half an hour: the main job from scratch with a fresh seed; fails above 0.06 m
 	$(BIN)/python -m pytest -m main_job -s $(TEST_ARGS)
 
+test-browser: setup ## the live page in a real browser (installs Debian's Chromium where it can)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]" \
+		|| echo "test-browser: could not install Playwright; the tests will be skipped"
+	@command -v chromium >/dev/null || (apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends chromium >/dev/null) \
+		|| echo "test-browser: could not install chromium (apt, as root); the tests will be skipped"
+	$(BIN)/python -m pytest -m browser tests/browser $(TEST_ARGS)
+
 demo: setup ## a minute: a trained agent rearranges the table from pixels, in a film
 	$(BIN)/smorl demo
+
+view: setup ## a live page: drag a puck's goal and watch the agent chase it
+	$(BIN)/smorl view
 
 bench: setup ## measure speed: environments, learner, perception and the whole loop
 	$(BIN)/smorl bench envs

@@ -11,6 +11,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "envs": ("smorl.cli.envs", "list the environments"),
     "play": ("smorl.cli.play", "run a simple policy in an environment and record a video"),
     "demo": ("smorl.cli.demo", "watch a trained agent rearrange the table, from pixels"),
+    "view": ("smorl.cli.view", "a live page: drag a goal and watch an agent chase it"),
     "presets": ("smorl.cli.presets", "list training presets, or print one as JSON"),
     "train": ("smorl.cli.train", "train an agent from a preset; run again to resume"),
     "evaluate": ("smorl.cli.evaluate", "evaluate a trained run on fixed episodes"),
