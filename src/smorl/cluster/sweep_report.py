@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
@@ -88,7 +89,8 @@ def draw(rows: Sequence[Row], axes: Sequence[Axis], out: Path) -> Path:
     for row in rows:
         steps, heights = [s / 1e3 for s, _ in row.curve], [d for _, d in row.curve]
         colour = _GREY if row.distance is None else _BLUE
-        panels[0].plot(steps, heights, color=colour, lw=2 if row is best else 0.8)
+        width = 2.0 if row is best else 0.8
+        panels[0].plot(steps, heights, color=colour, lw=width, marker=".")
     panels[0].set_xlabel("environment steps [thousand]")
     panels[0].set_ylabel(DISTANCE)
     for panel, axis in zip(panels[1:], axes, strict=True):
@@ -116,6 +118,9 @@ def _draw_axis(panel, axis: Axis, rows: Sequence[Row], best: Row | None) -> None
         panel.set_xticks(range(len(axis.values)), axis.values)
     elif axis.kind == "log":
         panel.set_xscale("log")
+        ticks = [axis.low, math.sqrt(axis.low * axis.high), axis.high]
+        panel.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
+        panel.minorticks_off()  # their labels would lie over each other
     panel.set_xlabel(axis.name)
 
 
