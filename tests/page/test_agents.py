@@ -50,10 +50,13 @@ def actor(pucks=1, controller=None):
 
 def run_of(env):
     """A stand-in for a loaded run on ground truth."""
-    config = SimpleNamespace(env=env, method="smorl-gt", view=None)
     pucks = setup_of(env).pucks
     return SimpleNamespace(
-        config=config, env=env, actor=lambda controller=None: actor(pucks, controller)
+        config=SimpleNamespace(env=env, method="smorl-gt"),
+        env=env,
+        view=None,
+        encoder=GroundTruthObjects(pucks + 1),
+        actor=lambda controller=None: actor(pucks, controller),
     )
 
 

@@ -202,11 +202,10 @@ class Agents:
         env = env_id(setup, method.visual)
         run = own if env == own.config.env else self.run(seat.agent, env)
         view = View()
-        if run.config.view is not None:
-            shown = run.config.view
-            view = View(shown.camera or view.camera, shown.image_size or view.image_size)
+        if run.view is not None:
+            view = View(run.view.camera or view.camera, run.view.image_size or view.image_size)
         actor = run.actor(self._kinds.get(seat.controller))
-        camera = get_camera(view.camera) if method.pixels else None
+        camera = get_camera(view.camera) if run.encoder.layout.scale else None
         return Part(AgentPlayer(actor, method.visual, camera), view)
 
 

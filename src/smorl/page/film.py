@@ -12,10 +12,10 @@ import numpy as np
 from smorl.envs.rendering.cameras import CAMERAS
 from smorl.envs.rendering.renderer import RayRenderer, upscale
 from smorl.envs.tabletop.scene import build_scene
+from smorl.envs.tabletop.views import BACKDROP, mark_goals
 from smorl.errors import SmorlError
 from smorl.page.pictures import side_by_side
 from smorl.page.table import STEPS_PER_SECOND, Snapshot
-from smorl.visualise.film import BACKDROP, mark_goals
 from smorl.visualise.video import Picture, check_writable, write_video
 
 SIDE = 448  # pixels of a scene; a frame is two of them wide
