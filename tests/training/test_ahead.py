@@ -10,7 +10,7 @@ from smorl.errors import InvalidInput
 from smorl.presets import get_preset
 from smorl.runs.checkpoint import load_latest
 from smorl.runs.folder import RunDir
-from smorl.training.ahead import RoundPlayer, rows_of
+from smorl.training.ahead import RoundPlayer, open_ahead, rows_of
 from smorl.training.loop import Trainer
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files
 
@@ -118,6 +118,12 @@ def test_settings_that_cannot_be_meant_are_refused(preset, number, message):
     base = get_preset(preset).build()
     with pytest.raises(InvalidInput, match=message):
         replace(base, collect=replace(base.collect, collectors=number))
+
+
+def test_nobody_collects_by_itself_what_others_were_to_play():
+    with pytest.raises(InvalidInput, match="nobody opened any"):
+        open_ahead(config(), None)
+    assert open_ahead(get_preset("debug").build(), None) is None
 
 
 def test_environments_must_be_shared_evenly():

@@ -19,6 +19,7 @@ import torch
 from smorl.config import from_json
 from smorl.envs.contract import spaces_of
 from smorl.envs.factory import View, make_envs
+from smorl.errors import InvalidInput
 from smorl.methods import EncoderInputs
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.runs.checkpoint import Checkpoint
@@ -130,6 +131,17 @@ class Ahead:
             self._landed = join(self._collectors.finish())
             self._flying = False
         return self._landed
+
+
+def open_ahead(config: RunConfig, collectors: Collectors | None) -> Ahead | None:
+    """Return what the settings ask for; None if the run collects by itself."""
+    number = config.collect.collectors
+    if number and collectors is None:
+        raise InvalidInput(
+            f"collect.collectors = {number}, but nobody opened any; `smorl train --collectors "
+            f"{number}` does, or leave the setting at 0."
+        )
+    return Ahead(config, collectors) if number and collectors is not None else None
 
 
 def rows_of(config: RunConfig) -> int:

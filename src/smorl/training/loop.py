@@ -26,7 +26,7 @@ from smorl.runs.log import RunLogger
 from smorl.runs.reporter import Reporter
 from smorl.runs.tensor_file import under
 from smorl.runs.timer import Timer
-from smorl.training.ahead import Ahead, Collectors
+from smorl.training.ahead import Collectors, open_ahead
 from smorl.training.collector import collect, explorer
 from smorl.training.scores import (
     EVALUATION_COLUMNS,
@@ -69,7 +69,7 @@ class Trainer:
         self.spaces = spaces_of(self.envs)
         self.state = TrainState.create(config, EncoderInputs(self.spaces, perception=perception))
         self.agent = self.state.agent(config)
-        self.ahead = None if collectors is None else Ahead(config, collectors)
+        self.ahead = open_ahead(config, collectors)
         if note := getattr(self.envs, "note", ""):
             reporter.note(note)
         self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
