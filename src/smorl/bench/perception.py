@@ -19,6 +19,7 @@ from smorl.bench import command
 from smorl.bench.clock import columns, take_turns
 from smorl.bench.grid_sampling import measure_sampling
 from smorl.bench.stopwatch import Stopwatch
+from smorl.bench.synthetic import ACTIONS
 from smorl.presets.perception import get_perception_preset
 from smorl.representations.scalor.tracking.tracker import Carry, ScalorTracker
 from smorl.representations.scalor.training.settings import PerceptionConfig
@@ -73,14 +74,15 @@ def noise_sequences(config: PerceptionConfig) -> Sequences:
     rng = np.random.default_rng(0)
     size, steps = config.scalor.image_size, max(config.optimise.lengths)
     images = rng.integers(0, 256, (8, steps + 1, size, size, 3), np.uint8)
-    actions = rng.uniform(-1, 1, (8, steps + 1, 2)).astype(np.float32)
+    actions = rng.uniform(-1, 1, (8, steps + 1, ACTIONS)).astype(np.float32)
     return Sequences(config.env, 0, images, actions)
 
 
 def begin(config: PerceptionConfig) -> PerceptionState:
     """A model at the end of its training, when windows are longest; its weights are random."""
     size = config.scalor.image_size
-    state = PerceptionState.create(config, 0, np.full((size, size, 3), 0.5, np.float32))
+    grey = np.full((size, size, 3), 0.5, np.float32)
+    state = PerceptionState.create(config, 0, grey, ACTIONS)
     state.iteration = config.optimise.iterations - 1
     return state
 

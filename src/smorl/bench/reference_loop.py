@@ -16,6 +16,7 @@ from smorl.bench.reference_sac import ReferenceSac
 from smorl.bench.synthetic import filled_replay
 from smorl.envs.contract import action_size
 from smorl.envs.tabletop.scene import REFERENCE_PHYSICS
+from smorl.learners.sac import SacConfig
 from smorl.presets.perception import get_perception_preset
 from smorl.replay.relabel import RelabelConfig, sample_batch
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
@@ -44,6 +45,7 @@ class ReferenceLoop:
         self.tracker = ScalorTracker(begin(get_perception_preset(perception).build()).model)
         layout = self.tracker.layout
         self.replay, self.space = filled_replay(layout, _EPISODES, seed=0)
+        assert isinstance(config.learner, SacConfig)
         self.sac = ReferenceSac(config.learner, config.networks, layout, action_size(self.envs))
         self.rng = np.random.default_rng(0)
 

@@ -36,7 +36,7 @@ class ForeignEnvs(VectorWrapper):
             self._size = image_size
             self.note = f"Pictures of {shape[1]}x{shape[0]} are resized to {image_size} pixels."
             square = gym.spaces.Box(0, 255, (image_size, image_size, 3), np.uint8)
-            spaces = {n: square if s.shape == shape else s for n, s in space.spaces.items()}
+            spaces: Any = {n: square if s.shape == shape else s for n, s in space.spaces.items()}
             self.single_observation_space = gym.spaces.Dict(spaces)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 

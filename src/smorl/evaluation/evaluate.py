@@ -45,7 +45,7 @@ class Evaluation:
         """
         judged = self.distances.shape[1] > 0
 
-        def known(function: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
+        def known(function: Callable[[Any], Any], values: Any) -> float | None:
             return float(function(values)) if judged else None
 
         return {

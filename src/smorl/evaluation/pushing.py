@@ -106,7 +106,9 @@ def _record(
     truth: Any = require_truth(envs, "pushing with the scripted pusher")
     rows = envs.num_envs
     rngs = [stream(seed, f"pushing/{first + row}") for row in range(rows)]
-    observation, _ = envs.reset(seed=[int(rng.integers(2**31)) for rng in rngs])
+    observation, _ = envs.reset(
+        seed=[int(rng.integers(2**31)) for rng in rngs]  # pyright: ignore[reportArgumentType]
+    )
     pusher, carry = ScriptedPusher(), encoder.init(rows)
     targets = encoder.encode_goal(observation["desired_goal"])
     desired = np.concatenate([truth.goal_body, truth.goal_objects.reshape(rows, -1)], 1)
@@ -217,7 +219,8 @@ def hand_scores(seen: Pushing, matches: Matches) -> dict[str, float | None]:
     taken[episode, frame, matches.slot[episode, frame, puck]] = True
     offset = (seen.objects.position - seen.hand[:, :, None]) * seen.pixels
     free = seen.objects.present & ~taken
-    constant = np.zeros(2)
+    constant, nearest = np.zeros(2), offset[..., 0, :]
+    known = np.zeros(nearest.shape[:-1], bool)
     for _ in range(3):  # which object is nearest depends a little on the offset
         away = np.where(free, np.linalg.norm(offset - constant, axis=-1), np.inf)
         nearest = np.take_along_axis(offset, away.argmin(-1)[..., None, None], 2)[..., 0, :]

@@ -7,7 +7,7 @@ they build. A run names it as `--learner.kind module:Settings`; examples/own_lea
 from __future__ import annotations
 
 from dataclasses import dataclass, is_dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -92,7 +92,9 @@ class LearnerConfig:
                 f"learner.kind {kind!r} is unknown.{hint} Known: {', '.join(KNOWN)}; one of your "
                 "own is named module:Settings."
             )
-        found = load(KNOWN.get(kind, kind))
-        if not (isinstance(found, type) and issubclass(found, cls) and is_dataclass(found)):
+        found: Any = load(KNOWN.get(kind, kind))
+        if not (
+            isinstance(found, type) and issubclass(found, LearnerConfig) and is_dataclass(found)
+        ):
             raise InvalidInput(f"{kind} is no dataclass of learner settings (LearnerConfig).")
         return found

@@ -70,7 +70,7 @@ class Sac:
             math.log(config.initial_temperature), requires_grad=True
         )
         adam = {"lr": config.lr, "fused": True}
-        self.optimizers = {
+        self.optimizers: dict[str, torch.optim.Optimizer] = {
             "networks": torch.optim.Adam(
                 [*self.policy.parameters(), *self.critic.parameters()], **adam
             ),

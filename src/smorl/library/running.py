@@ -137,13 +137,13 @@ def climb(trainer: PerceptionTrainer, progress: Progress) -> dict[str, Any] | No
 
 def fit_data(config: PerceptionConfig, source: Source) -> PerceptionConfig:
     """With data that exists the config says what it is, so that the run describes itself."""
-    if source.folder is None and source.video is None:
-        return config
     if source.folder is not None:
         data = load_sequences(source.folder, verify=False)
-    else:
+    elif source.video is not None:
         data = load_video(source.video, config.scalor.image_size)
         config = replace(config, env=data.env)
+    else:
+        return config
     lengths = tuple(min(length, data.steps + 1) for length in config.optimise.lengths)
     return replace(
         config,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from smorl.learners.networks import TorsoConfig
+from smorl.learners.sac import SacConfig
 from smorl.planning.gentle import GentleConfig
 from smorl.presets import paper
 from smorl.training.settings import RunConfig
@@ -118,7 +119,7 @@ def sac_her(task: str, n: int) -> RunConfig:
         base,
         collect=replace(budget.collect, horizon=50, num_envs=25, goals_per_reset=1),
         networks=networks,
-        learner=replace(budget.learner, pessimism=base.learner.pessimism),
+        learner=replace(budget.learner, pessimism=SacConfig().pessimism),
         evaluation=replace(base.evaluation, every=budget.evaluation.every),
     )
 

@@ -64,7 +64,9 @@ def load_video(path: Path, image_size: int) -> Sequences:
 
 def _folders(path: Path, size: int) -> list[Scene]:
     folders = sorted(inner for inner in path.iterdir() if inner.is_dir()) or [path]
-    scenes = [(np.stack(found), None) for f in folders if (found := _pictures(f, size))]
+    scenes: list[Scene] = [
+        (np.stack(found), None) for f in folders if (found := _pictures(f, size))
+    ]
     if not scenes:
         raise InvalidInput(f"--video {path} holds no pictures ({', '.join(PICTURES)}).")
     return scenes

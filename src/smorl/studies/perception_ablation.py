@@ -23,7 +23,7 @@ def measure_gap(
     episodes: int,
     seed: int,
     progress: Callable[[str], None] | None = None,
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, float | int | None]]:
     """Return the evaluation's numbers by swapped part, with a first row of none, a last of all.
 
     `envs` is a visual vector environment without a step limit; `actor` makes who plays from what
@@ -34,7 +34,7 @@ def measure_gap(
     """
     rows = {NOTHING: (), **{part: (part,) for part in PARTS}, EVERYTHING: tuple(PARTS)}
     usual = Prototypes.measure(encoder, envs)
-    table: dict[str, dict[str, float]] = {}
+    table: dict[str, dict[str, float | int | None]] = {}
     before = np.zeros(episodes)
     for name, parts in rows.items():
         if progress is not None:
