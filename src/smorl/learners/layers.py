@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from smorl.learners.gradients import relu_mlp
+
 # In place where the gradient allows it: a fresh tensor of this size costs more than the arithmetic.
 ACTIVATIONS = {
     "relu": torch.relu_,
@@ -70,24 +72,34 @@ class EnsembleMLP(nn.Module):
         self.head = EnsembleLinear(members, sizes[-1], outputs)
         self.activation = ACTIVATIONS[activation]
         self.norm = norm
+        self.plain_relu = activation == "relu" and not norm
 
     @property
     def first(self) -> EnsembleLinear:
         """The layer that meets the inputs."""
         return cast(EnsembleLinear, self.layers[0])
 
-    def forward(self, begun: Tensor, rest: Tensor | None = None) -> Tensor:
+    def forward(self, begun: Tensor, rest: Tensor | None = None, *, frozen: bool = False) -> Tensor:
         """Go on from the first layer's sum over its leading inputs, `begun` (C, B, H).
 
-        `rest` (C, B, .) are the remaining inputs, if any. Whoever makes `begun` may then fold
-        linear maps of its own into the first layer, and use one sum for several `rest`s.
+        `rest` (B, .) are the remaining inputs, if any, for all members. Whoever makes `begun` may
+        then fold linear maps of its own into the first layer, and use one sum for several `rest`s.
+        `frozen`: the gradient passes through the layers, not into them.
         """
-        if rest is not None:
-            begun = torch.baddbmm(begun, rest, self.first.weight[:, -rest.shape[-1] :])
-        x = self._activate(begun)
-        for layer in self.layers[1:]:
-            x = self._activate(layer(x))
-        return self.head(x)
+        layers = [*self.layers[1:], self.head]
+        first = None if rest is None else self.first.weight[:, -rest.shape[-1] :]
+        weights, biases = [x.weight for x in layers], [x.bias for x in layers]
+        if frozen:
+            weights, biases = [x.detach() for x in weights], [x.detach() for x in biases]
+            first = None if first is None else first.detach()
+        if self.plain_relu:
+            return relu_mlp(begun, rest, first, weights, biases)
+        x = begun
+        if rest is not None and first is not None:
+            x = torch.baddbmm(begun, rest.expand(len(begun), -1, -1), first)
+        for weight, bias in zip(weights, biases, strict=True):
+            x = torch.bmm(self._activate(x), weight).add_(bias)
+        return x
 
     def _activate(self, x: Tensor) -> Tensor:
         return self.activation(F.layer_norm(x, x.shape[-1:]) if self.norm else x)

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from smorl.learners.gradients import squashed_sample
 from smorl.learners.layers import EnsembleMLP
+from smorl.learners.seen import Seen
 from smorl.learners.set_encoders import TorsoConfig, build_torso
 from smorl.types import ObjectLayout
 
@@ -38,13 +40,12 @@ class NetworkConfig:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the networks see of sets and goals: (B, N, F), (B, N), (B, F), and (B, M) extras."""
+class Folded:
+    """A network's weights as its inputs meet them; made of weights alone, so for any batch."""
 
-    objects: Tensor
-    present: Tensor
-    goal: Tensor
-    matched: Tensor  # features of the goal's object; M = 0 when the option is off
+    queries: Tensor | None  # of `attend`
+    weight: Tensor  # (C, ., H) from what the torso pools to the MLP's first layer
+    bias: Tensor  # (C, 1, H)
 
 
 class Inputs:
@@ -87,7 +88,7 @@ class Inputs:
             objects = (objects - self.shift) * self.scale * present.unsqueeze(-1)
             goal = (goal - self.shift) * self.scale
         if not (self.relative or self.extra):
-            return Seen(objects, present, goal, objects[:, 0, :0])
+            return Seen.of(objects, present, goal)
         index = self._match(objects, present, goal)
         if self.relative:
             objects, goal = self._offsets(objects, present, goal, index)
@@ -95,8 +96,7 @@ class Inputs:
         parts = [objects[rows, index]] if self.matched else []
         if self.body:
             parts.append(objects[rows, self._own(objects, present)])
-        matched = torch.cat(parts, -1) if parts else objects[:, 0, :0]
-        return Seen(objects, present, goal, matched)
+        return Seen.of(objects, present, goal, torch.cat(parts, -1) if parts else None)
 
     def know_rest(self, centres: np.ndarray, rest: np.ndarray) -> None:
         """Learn how often appearances rest under random actions; see `smorl.goals.own_body`."""
@@ -164,24 +164,28 @@ class _Network(nn.Module):
             norm=norm,
             hidden_bias=config.hidden_bias,
         )
-        self.members = members
+        self.extra = inputs.extra
 
-    def encode(self, seen: Seen) -> Tensor:
+    def fold(self) -> Folded:
+        """Fold the torso's linear end into the MLP's first layer, see `GoalAttention.project`."""
+        first, size, extra = self.mlp.first, self.torso.size, self.extra
+        parts = first.weight.split([size, extra, first.weight.shape[1] - size - extra], dim=1)
+        weight, bias = self.torso.project(parts[0])
+        if extra:
+            weight = torch.cat([weight, parts[1]], dim=1)
+        return Folded(self.torso.fold_queries(), weight, first.bias + bias)
+
+    def encode(self, seen: Seen, folded: Folded | None = None) -> Tensor:
         """Return what state and goal add to the MLP's first layer, (C, B, H).
 
-        The torso's linear end is folded into that layer, see `GoalAttention.project`.
+        `folded`, if it is known already, is `fold`.
         """
-        pooled = self.torso.pool(seen.objects, seen.present, seen.goal)
-        first, size = self.mlp.first, self.torso.size
-        weight, bias = self.torso.project(first.weight[:, :size])
-        extra = seen.matched.shape[1]
-        if extra:
-            pooled = torch.cat([pooled, seen.matched.expand(self.members, -1, -1)], dim=-1)
-            weight = torch.cat([weight, first.weight[:, size : size + extra]], dim=1)
-        return torch.bmm(pooled, weight).add_(first.bias + bias)
+        folded = folded or self.fold()
+        pooled = self.torso.pool(seen, folded.queries)  # pyright: ignore[reportArgumentType]
+        return torch.bmm(pooled, folded.weight).add_(folded.bias)
 
-    def forward(self, seen: Seen) -> Tensor:
-        return self.mlp(self.encode(seen))
+    def forward(self, seen: Seen, folded: Folded | None = None) -> Tensor:
+        return self.mlp(self.encode(seen, folded))
 
 
 class Policy(nn.Module):
@@ -203,17 +207,12 @@ class Policy(nn.Module):
         mean, log_std = self.net(seen)[0].chunk(2, dim=-1)
         return mean, (log_std + self.log_std_offset).clamp(*self.LOG_STD_RANGE)
 
-    def sample(self, seen: Seen, noise: Tensor) -> tuple[Tensor, Tensor]:
+    def sample(
+        self, seen: Seen, noise: Tensor, folded: Folded | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Return squashed actions (B, A) and their log density (B,); `noise` ~ N(0, 1)."""
-        mean, log_std = self(seen)
-        action = torch.tanh(mean + log_std.exp() * noise)
-        return action, squashed_log_prob(action, log_std, noise)
-
-
-def squashed_log_prob(action: Tensor, log_std: Tensor, noise: Tensor) -> Tensor:
-    """Log density of tanh(mean + std * noise); Release: 1e-6 inside the log of the Jacobian."""
-    normal = -0.5 * (noise.square() + math.log(2 * math.pi)) - log_std
-    return (normal - torch.log(1 - action.square() + 1e-6)).sum(-1)
+        output = self.net(seen, folded)[0]
+        return squashed_sample(output, noise, self.log_std_offset, self.LOG_STD_RANGE)
 
 
 class TwinCritic(nn.Module):
@@ -231,6 +230,9 @@ class TwinCritic(nn.Module):
         """Return what state and goal add to the first layer, (2, B, H): it serves all actions."""
         return self.net.encode(seen)
 
-    def values(self, encoded: Tensor, action: Tensor) -> Tensor:
-        """Return Q (2, B) of actions (B, A) in encoded states."""
-        return self.net.mlp(encoded, action.expand(2, -1, -1)).squeeze(-1)
+    def values(self, encoded: Tensor, action: Tensor, *, frozen: bool = False) -> Tensor:
+        """Return Q (2, B) of actions (B, A) in encoded states.
+
+        `frozen`: the gradient passes through the critics, not into them.
+        """
+        return self.net.mlp(encoded, action, frozen=frozen).squeeze(-1)

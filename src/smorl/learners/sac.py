@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from smorl.learners.base import LearnerConfig
-from smorl.learners.networks import Inputs, NetworkConfig, Policy, TwinCritic
+from smorl.learners.networks import Folded, Inputs, NetworkConfig, Policy, TwinCritic
+from smorl.learners.seen import Seen
 from smorl.types import Batch, ObjectLayout
 
 
@@ -76,6 +77,8 @@ class Sac:
             ),
             "temperature": torch.optim.Adam([self.log_temperature], **adam),
         }
+        self._learned = [*self.policy.parameters(), *self.critic.parameters()]
+        self._followed = list(self.target.parameters()), list(self.critic.parameters())
         self.updates = 0
         self._candidates = candidate_offsets(actions)
 
@@ -140,58 +143,100 @@ class Sac:
         Release: the temperature steps first and its new value enters both other losses; policy
         and critics step after both losses are known.
         """
-        now = self.inputs(batch.objects, batch.present, batch.goal)
+        now, following = self.look(batch)
         encoded = self.critic.encode(now)
         info: dict[str, Tensor] = {}
-        loss = torch.zeros(())
-        if self.updates % self.config.policy_every == 0:
-            action, log_prob = self.policy.sample(now, noise[0])
+        losses: list[Tensor] = []
+        due = self.updates % self.config.policy_every == 0
+        with torch.set_grad_enabled(due):
+            folded = self.policy.net.fold()
+        if due:
+            action, log_prob = self.policy.sample(now, noise[0], folded)
             self.step_temperature(log_prob)
-            loss = self.policy_loss(encoded, action, log_prob)
-            info["policy/loss"] = loss.detach()
+            losses.append(self.policy_loss(encoded, action, log_prob))
+            info["policy/loss"] = losses[0].detach()
             info["policy/entropy"] = -log_prob.detach().mean()
             info["temperature/value"] = self.log_temperature.detach().exp()
-        target = self.critic_target(batch, noise[1])
+        target = self.critic_target(following, batch.reward, noise[1], folded)
         q = self.critic.values(encoded, batch.action)
-        critic_loss = (q - target).square().mean(1).sum()
-        info |= {"critic/loss": critic_loss.detach(), "critic/q": q.detach().mean()}
-        optimizer = self.optimizers["networks"]
-        optimizer.zero_grad(set_to_none=True)
-        # The losses share no parameters, so one backward pass serves both.
-        (loss + critic_loss).backward()
-        optimizer.step()
+        error = q.detach() - target
+        info |= {"critic/loss": error.square().sum() / len(target), "critic/q": q.detach().mean()}
+        for parameter in self._learned:
+            parameter.grad = None
+        # One backward pass serves both losses, which share no parameters. The critics' is a mean
+        # of squares, so its gradient is known.
+        torch.autograd.backward([q, *losses], [error * (2 / len(target)), *[None] * len(losses)])
+        adam_step(self.optimizers["networks"])
         with torch.no_grad():
             torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
-                list(self.target.parameters()),
-                list(self.critic.parameters()),
-                self.config.target_rate,
+                *self._followed, self.config.target_rate
             )
         self.updates += 1
         return info
 
+    def look(self, batch: Batch) -> tuple[Seen, Seen]:
+        """What the networks see of the batch, now and next."""
+        size = len(batch.reward)
+        both = self.inputs(
+            torch.cat([batch.objects, batch.next_objects]),
+            torch.cat([batch.present, batch.next_present]),
+            batch.goal.repeat(2, 1),
+        )
+        return both.rows(slice(size)), both.rows(slice(size, None))
+
     @torch.no_grad()
-    def critic_target(self, batch: Batch, noise: Tensor) -> Tensor:
-        """r + discount (target Q(z', z_g, a') - alpha log pi(a')); episodes never end."""
-        following = self.inputs(batch.next_objects, batch.next_present, batch.goal)
-        action, log_prob = self.policy.sample(following, noise)
+    def critic_target(
+        self, following: Seen, reward: Tensor, noise: Tensor, folded: Folded | None = None
+    ) -> Tensor:
+        """r + discount (target Q(z', z_g, a') - alpha log pi(a')); episodes never end.
+
+        `folded`, if it is known already, is the policy's.
+        """
+        action, log_prob = self.policy.sample(following, noise, folded)
         q = (
             self.combine_critics(self.target(following, action))
             - self.log_temperature.exp() * log_prob
         )
-        return self.config.reward_scale * batch.reward + self.config.discount * q
+        return self.config.reward_scale * reward + self.config.discount * q
 
     def step_temperature(self, log_prob: Tensor) -> None:
         """Descend -log alpha (log pi + target entropy): alpha falls while pi is random enough."""
         gap = log_prob.detach().mean() + self.config.target_entropy
         self.log_temperature.grad = -gap  # the loss is linear, so this is its gradient
-        self.optimizers["temperature"].step()
+        adam_step(self.optimizers["temperature"])
 
     def policy_loss(self, encoded: Tensor, action: Tensor, log_prob: Tensor) -> Tensor:
         """alpha log pi - Q; the gradient passes through the critics, not into them."""
-        head = self.critic.net.mlp.requires_grad_(False)
-        q = self.combine_critics(self.critic.values(encoded.detach(), action))
-        head.requires_grad_(True)
+        q = self.combine_critics(self.critic.values(encoded.detach(), action, frozen=True))
         return (self.log_temperature.detach().exp() * log_prob - q).mean()
+
+
+def adam_step(optimizer: torch.optim.Adam) -> None:
+    """`optimizer.step()`, bit for bit, without its bookkeeping: that costs more than the step."""
+    (group,) = optimizer.param_groups
+    parameters = [p for p in group["params"] if p.grad is not None]
+    states = [optimizer.state[p] for p in parameters]
+    if not all(states):  # the first time the optimiser makes its state
+        optimizer.step()
+        return
+    steps, first, second = ([s[k] for s in states] for k in ("step", "exp_avg", "exp_avg_sq"))
+    with torch.no_grad():
+        torch._foreach_add_(steps, 1)  # pyright: ignore[reportPrivateImportUsage]
+        torch._fused_adam_(  # pyright: ignore[reportPrivateImportUsage]
+            parameters,
+            [p.grad for p in parameters],
+            first,
+            second,
+            [],
+            steps,
+            lr=group["lr"],
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 def candidate_offsets(actions: int) -> Tensor:

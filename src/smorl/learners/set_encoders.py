@@ -5,6 +5,8 @@ ensemble of C networks with separate parameters. Absent slots never change the r
 the order of slots.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from smorl.learners.gradients import attend, attention_weights
 from smorl.learners.layers import EnsembleLinear
+from smorl.learners.seen import Seen, attention_mask, with_matched
 
 
 @dataclass(frozen=True)
@@ -64,26 +68,12 @@ class AttentionHeads(nn.Module):
         """(C, R, E) -> (C, h, R, d)."""
         return x.unflatten(-1, (self.heads, self.size // self.heads)).transpose(1, 2)
 
-    def pool(self, weights: Tensor, features: Tensor) -> Tensor:
-        """Weights (B, N, C Q h) -> weighted sums of raw features, (C, B, Q h F)."""
-        pooled = weights.transpose(1, 2) @ features  # B CQh F
-        return pooled.view(len(features), self.members, -1).transpose(0, 1)
-
     def project(self, embed: EnsembleLinear) -> tuple[Tensor, Tensor]:
         """Value and output projection of one query's pooled features: (C, hF, E), (C, 1, E)."""
         value = self._split(embed.weight @ self.value.weight)  # C h F d
         out = self.out.weight.unflatten(1, (self.heads, -1))  # C h d E
         constant = embed.bias @ self.value.weight + self.value.bias
         return (value @ out).flatten(1, 2), torch.baddbmm(self.out.bias, constant, self.out.weight)
-
-
-def attention_mask(present: Tensor) -> Tensor:
-    """Additive mask (B, N, 1): 0 where an object is, a very negative number where none is.
-
-    A finite number instead of -inf keeps an empty set defined: all weights are then equal, and
-    the features they weigh are zero.
-    """
-    return (~present).to(torch.float32).mul_(-1e9).unsqueeze(2)
 
 
 class GoalAttention(nn.Module):
@@ -111,19 +101,31 @@ class GoalAttention(nn.Module):
         """Return [conditional; unconditional; goal embedding], (C, B, size)."""
         identity = torch.eye(self.size).expand(self.members, -1, -1)
         weight, bias = self.project(identity)
-        return torch.baddbmm(bias, self.pool(objects, present, goal), weight)
+        seen = Seen.of(objects, present, goal)
+        return torch.baddbmm(bias, self.pool(seen, self.fold_queries()), weight)
 
-    def pool(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
-        """Everything nonlinear: pooled raw features per query and head, and the goal's."""
-        mask = attention_mask(present)
-        parts = []
+    def pool(self, seen: Seen, queries: Tensor) -> Tensor:
+        """Everything nonlinear: pooled raw features per query and head, and the seen tail.
+
+        `queries` are `fold_queries`: made of weights alone, so they serve any number of batches.
+        """
+        return attend(queries, seen.objects, seen.mask, seen.goal, seen.tail, self.members)
+
+    def fold_queries(self) -> Tensor:
+        """Every query as a linear function of the goal, in the space of features; see `attend`."""
+        kinds, features = [], self.embed.weight.shape[1]
         if self.conditional is not None:
-            weights = self._conditional_weights(self.conditional, objects, mask, goal)
-            parts.append(self.conditional.pool(weights, objects))
+            # The query is linear in the goal: fold its weights and its constant part as rows.
+            heads = self.conditional
+            rows = torch.cat([self.embed.weight, self.embed.bias], 1)
+            offset = F.pad(heads.query.bias, (0, 0, features, 0))
+            seen = heads.see(torch.baddbmm(offset, rows, heads.query.weight), self.embed)
+            kinds.append(seen.permute(2, 0, 1, 3))  # F+1 C h F
         if self.free is not None:
-            weights = self._free_weights(self.free, objects, mask)
-            parts.append(self.free.pool(weights, objects))
-        return torch.cat([*parts, goal.expand(self.members, -1, -1)], dim=-1)
+            seen = self.free.see(self.free.query(self.queries), self.embed)  # C h M F
+            constant = seen.transpose(1, 2).flatten(1, 2)[None]
+            kinds.append(F.pad(constant, (0, 0) * 3 + (features, 0)))  # F+1 C Mh F
+        return torch.cat(kinds, 2).flatten(1)
 
     def project(self, following: Tensor) -> tuple[Tensor, Tensor]:
         """Fold the linear rest into the layer that follows, (C, size, H): weight and bias.
@@ -143,42 +145,18 @@ class GoalAttention(nn.Module):
             bias = bias + constant @ block
         return torch.cat([*rows, self.embed.weight @ blocks[-1]], dim=1), bias
 
-    def _conditional_weights(
-        self, heads: AttentionHeads, objects: Tensor, mask: Tensor, goal: Tensor
-    ) -> Tensor:
-        """softmax over objects of the goal's queries, (B, N, C h)."""
-        # The query is linear in the goal: fold its weights and its constant part as rows.
-        rows = torch.cat([self.embed.weight, self.embed.bias], 1)
-        offset = F.pad(heads.query.bias, (0, 0, goal.shape[1], 0))
-        seen = heads.see(torch.baddbmm(offset, rows, heads.query.weight), self.embed)
-        seen = seen.permute(2, 0, 1, 3).flatten(1)  # F+1 (C h F)
-        seen = torch.addmm(seen[-1:], goal, seen[:-1])  # B (C h F)
-        scores = objects @ seen.view(len(goal), -1, goal.shape[1]).transpose(1, 2)
-        return (scores + mask).softmax(1)
-
-    def _free_weights(self, heads: AttentionHeads, objects: Tensor, mask: Tensor) -> Tensor:
-        """softmax over objects of the learned queries, (B, N, C M h)."""
-        seen = heads.see(heads.query(self.queries), self.embed)
-        seen = seen.transpose(1, 2).flatten(0, 2)  # C h M F -> CMh F
-        return (objects @ seen.T + mask).softmax(1)
-
     @torch.no_grad()
     def attention(self, objects: Tensor, present: Tensor, goal: Tensor) -> dict[str, Tensor]:
         """Weights per head for pictures: name -> (C, B, queries, heads, N)."""
-        mask = attention_mask(present)
+        weights = attention_weights(self.fold_queries(), objects, attention_mask(present), goal)
+        split = weights.unflatten(2, (self.members, -1)).permute(2, 0, 3, 1)  # C B heads N
+        asked = 0 if self.conditional is None else self.conditional.heads
         result = {}
         if self.conditional is not None:
-            w = self._conditional_weights(self.conditional, objects, mask, goal)
-            result["conditional"] = self._by_head(w, 1)
+            result["conditional"] = split[:, :, :asked].unsqueeze(2)
         if self.free is not None:
-            w = self._free_weights(self.free, objects, mask)
-            result["unconditional"] = self._by_head(w, self.queries.shape[1])
+            result["unconditional"] = split[:, :, asked:].unflatten(2, (-1, self.free.heads))
         return result
-
-    def _by_head(self, weights: Tensor, queries: int) -> Tensor:
-        batch, slots, _ = weights.shape
-        split = weights.transpose(1, 2).reshape(batch, self.members, queries, -1, slots)
-        return split.transpose(0, 1)
 
 
 class DeepSets(nn.Module):
@@ -205,9 +183,12 @@ class DeepSets(nn.Module):
             x = x * present.unsqueeze(-1)
         return torch.cat([x.sum(2), self.embed(goal)], dim=-1)
 
-    def pool(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
-        """There is nothing to fold: the same as `forward`."""
-        return self(objects, present, goal)
+    def fold_queries(self) -> None:
+        """There are none."""
+
+    def pool(self, seen: Seen, queries: None) -> Tensor:
+        """There is nothing to fold: `forward`, and what was seen besides."""
+        return with_matched(self(seen.objects, seen.present, seen.goal), seen)
 
     def project(self, following: Tensor) -> tuple[Tensor, float]:
         """Leave the following layer as it is."""
@@ -224,9 +205,12 @@ class Flat(nn.Module):
     def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         return torch.cat([objects[:, 0], goal], dim=-1).expand(self.members, -1, -1)
 
-    def pool(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
-        """There is nothing to fold: the same as `forward`."""
-        return self(objects, present, goal)
+    def fold_queries(self) -> None:
+        """There are none."""
+
+    def pool(self, seen: Seen, queries: None) -> Tensor:
+        """There is nothing to fold: `forward`, and what was seen besides."""
+        return with_matched(self(seen.objects, seen.present, seen.goal), seen)
 
     def project(self, following: Tensor) -> tuple[Tensor, float]:
         """Leave the following layer as it is."""
