@@ -56,7 +56,8 @@ def test_an_agent_says_what_its_policy_attends_to():
         assert (weights[..., 2] == 0).all(), "nobody is in slot 2"
     # They are the weights the forward pass uses: pooled features are their weighted sum.
     seen = agent.learner.inputs(*agent._tensors(state["objects"], goal))
-    pooled = agent.learner.policy.net.torso.pool(seen.objects, seen.present, seen.goal)
+    network = agent.learner.policy.net
+    pooled = network.torso.pool(seen, network.fold().queries)
     expected = np.einsum("khn,knf->khf", found["conditional"], state["objects"].features())
     own = pooled[0, :, : 3 * 4].detach().numpy().reshape(ROWS, 3, 4)
     np.testing.assert_allclose(own, expected, atol=1e-5)

@@ -167,13 +167,13 @@ class _Network(nn.Module):
         self.extra = inputs.extra
 
     def fold(self) -> Folded:
-        """Fold the torso's linear end into the MLP's first layer, see `GoalAttention.project`."""
+        """Fold the torso's linear end into the MLP's first layer, see `GoalAttention.fold`."""
         first, size, extra = self.mlp.first, self.torso.size, self.extra
         parts = first.weight.split([size, extra, first.weight.shape[1] - size - extra], dim=1)
-        weight, bias = self.torso.project(parts[0])
+        queries, weight, bias = self.torso.fold(parts[0])
         if extra:
             weight = torch.cat([weight, parts[1]], dim=1)
-        return Folded(self.torso.fold_queries(), weight, first.bias + bias)
+        return Folded(queries, weight, first.bias + bias)
 
     def encode(self, seen: Seen, folded: Folded | None = None) -> Tensor:
         """Return what state and goal add to the MLP's first layer, (C, B, H).

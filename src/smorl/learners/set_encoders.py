@@ -58,22 +58,40 @@ class AttentionHeads(nn.Module):
         for weight in (self.query.weight, self.key, self.value.weight):
             nn.init.uniform_(weight, -bound, bound)
 
-    def see(self, queries: Tensor, embed: EnsembleLinear) -> Tensor:
-        """Show projected queries (C, R, E) in the objects' feature space: (C, h, R, F)."""
-        q = self._split(queries)
-        k = self._split(embed.weight @ self.key)
-        return (q * (self.size // self.heads) ** -0.5) @ k.transpose(-1, -2)
+    def see(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Show projected queries (C, R, E) in the objects' feature space: (C, h, R, F).
 
-    def _split(self, x: Tensor) -> Tensor:
-        """(C, R, E) -> (C, h, R, d)."""
-        return x.unflatten(-1, (self.heads, self.size // self.heads)).transpose(1, 2)
+        `keys` (C h, F, d) are those of the features.
+        """
+        (q,) = self.by_head(queries)
+        seen = torch.bmm(q * q.shape[-1] ** -0.5, keys.transpose(1, 2))
+        return seen.view(self.members, self.heads, *seen.shape[1:])
 
-    def project(self, embed: EnsembleLinear) -> tuple[Tensor, Tensor]:
-        """Value and output projection of one query's pooled features: (C, hF, E), (C, 1, E)."""
-        value = self._split(embed.weight @ self.value.weight)  # C h F d
-        out = self.out.weight.unflatten(1, (self.heads, -1))  # C h d E
-        constant = embed.bias @ self.value.weight + self.value.bias
-        return (value @ out).flatten(1, 2), torch.baddbmm(self.out.bias, constant, self.out.weight)
+    def keys_values(self, rows: Tensor) -> Tensor:
+        """Keys and values (2, C h, R, d) of the rows (C, R, E), without the values' bias."""
+        return self.by_head(torch.bmm(rows, torch.cat([self.key, self.value.weight], 2)))
+
+    def by_head(self, x: Tensor) -> Tensor:
+        """(C, R, n E) -> (n, C h, R, d)."""
+        size = self.size // self.heads
+        split = x.view(*x.shape[:2], -1, self.heads, size).permute(2, 0, 3, 1, 4)
+        return split.reshape(len(split), -1, x.shape[1], size)
+
+    def project(self, values: Tensor, following: Tensor) -> tuple[Tensor, Tensor]:
+        """Fold what comes after the weighted sum into the layer that follows, (C, M E, H).
+
+        That layer meets the outputs of M queries. `values` (C h, F + 1, d) are those of every
+        feature and of the constant part. Returns (C, M h F, H) and a bias (C, 1, H).
+        """
+        members, _, hidden = following.shape
+        out = torch.bmm(values, self.out.weight.view(len(values), -1, self.size))
+        constant = torch.baddbmm(self.out.bias, self.value.bias, self.out.weight)
+        every = torch.cat([out.view(members, -1, self.size), constant], 1)
+        blocks = following.reshape(members, -1, self.size, hidden).transpose(1, 2)
+        met = torch.bmm(every, blocks.flatten(2)).unflatten(2, (-1, hidden))  # C h(F+1)+1 M H
+        grid = met[:, :-1].unflatten(1, (self.heads, -1)).permute(0, 3, 1, 2, 4)  # C M h F+1 H
+        bias = grid[:, :, :, -1].sum((1, 2)) + met[:, -1].sum(1)
+        return grid[:, :, :, :-1].flatten(1, 3), bias.unsqueeze(1)
 
 
 class GoalAttention(nn.Module):
@@ -95,60 +113,54 @@ class GoalAttention(nn.Module):
         if queries:
             self.queries = nn.Parameter(torch.randn(members, queries, size) * 0.02)
         self.size = size * (1 + bool(heads) + queries)
-        self.members = members
+        self.members, self._asked = members, queries
 
     def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         """Return [conditional; unconditional; goal embedding], (C, B, size)."""
-        identity = torch.eye(self.size).expand(self.members, -1, -1)
-        weight, bias = self.project(identity)
-        seen = Seen.of(objects, present, goal)
-        return torch.baddbmm(bias, self.pool(seen, self.fold_queries()), weight)
+        queries, weight, bias = self.fold(torch.eye(self.size).expand(self.members, -1, -1))
+        return torch.baddbmm(bias, self.pool(Seen.of(objects, present, goal), queries), weight)
 
     def pool(self, seen: Seen, queries: Tensor) -> Tensor:
-        """Everything nonlinear: pooled raw features per query and head, and the seen tail.
-
-        `queries` are `fold_queries`: made of weights alone, so they serve any number of batches.
-        """
+        """Everything nonlinear: pooled raw features per query and head, and the seen tail."""
         return attend(queries, seen.objects, seen.mask, seen.goal, seen.tail, self.members)
 
-    def fold_queries(self) -> Tensor:
-        """Every query as a linear function of the goal, in the space of features; see `attend`."""
-        kinds, features = [], self.embed.weight.shape[1]
-        if self.conditional is not None:
-            # The query is linear in the goal: fold its weights and its constant part as rows.
-            heads = self.conditional
-            rows = torch.cat([self.embed.weight, self.embed.bias], 1)
-            offset = F.pad(heads.query.bias, (0, 0, features, 0))
-            seen = heads.see(torch.baddbmm(offset, rows, heads.query.weight), self.embed)
-            kinds.append(seen.permute(2, 0, 1, 3))  # F+1 C h F
-        if self.free is not None:
-            seen = self.free.see(self.free.query(self.queries), self.embed)  # C h M F
-            constant = seen.transpose(1, 2).flatten(1, 2)[None]
-            kinds.append(F.pad(constant, (0, 0) * 3 + (features, 0)))  # F+1 C Mh F
-        return torch.cat(kinds, 2).flatten(1)
+    def fold(self, following: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Everything linear, folded: queries for `pool`, and weight and bias of what follows it.
 
-    def project(self, following: Tensor) -> tuple[Tensor, Tensor]:
-        """Fold the linear rest into the layer that follows, (C, size, H): weight and bias.
-
-        Pooled features times this weight plus this bias is the following layer's input sum, so
-        nothing per sample ever has the embedding's width.
+        Queries are linear in the goal (see `attend`). Pooled features times the weight plus the
+        bias is the input sum of the layer that follows, (C, size, H), so nothing per sample ever
+        has the embedding's width. All is made of weights alone and serves any number of batches.
         """
-        embedded = self.embed.weight.shape[-1]
-        blocks = following.split(embedded, dim=1)
-        rows, bias = [], self.embed.bias @ blocks[-1]
-        kinds = [self.conditional] if self.conditional is not None else []
-        kinds += [self.free] * (len(blocks) - 1 - len(kinds))
-        known = {id(heads): heads.project(self.embed) for heads in kinds if heads is not None}
-        for heads, block in zip(kinds, blocks[:-1], strict=True):
-            weight, constant = known[id(heads)]
-            rows.append(weight @ block)
-            bias = bias + constant @ block
-        return torch.cat([*rows, self.embed.weight @ blocks[-1]], dim=1), bias
+        rows, size = torch.cat([self.embed.weight, self.embed.bias], 1), self.embed.weight.shape[2]
+        features = rows.shape[1] - 1
+        sizes = [size] * (self.conditional is not None), [size * self._asked] * bool(self._asked)
+        *blocks, last = following.split([*sizes[0], *sizes[1], size], dim=1)
+        end = torch.bmm(rows, last)
+        queries, weights, biases = [], [], [end[:, -1:]]
+        for heads in (self.conditional, self.free):
+            if heads is None:
+                continue
+            keys, values = heads.keys_values(rows)
+            if heads is self.conditional:
+                # The query's weights are the first rows, its constant part is the last one.
+                offset = F.pad(heads.query.bias, (0, 0, features, 0))
+                asked = torch.baddbmm(offset, rows, heads.query.weight)
+                seen = heads.see(asked, keys[:, :-1]).permute(2, 0, 1, 3)  # F+1 C h F
+            else:
+                seen = heads.see(heads.query(self.queries), keys[:, :-1])  # C h M F
+                seen = F.pad(seen.transpose(1, 2).flatten(1, 2)[None], (0, 0) * 3 + (features, 0))
+            queries.append(seen)
+            weight, bias = heads.project(values, blocks[len(weights)])
+            weights.append(weight)
+            biases.append(bias)
+        folded = torch.cat([*weights, end[:, :-1]], dim=1)
+        return torch.cat(queries, 2).flatten(1), folded, torch.cat(biases, 1).sum(1, keepdim=True)
 
     @torch.no_grad()
     def attention(self, objects: Tensor, present: Tensor, goal: Tensor) -> dict[str, Tensor]:
         """Weights per head for pictures: name -> (C, B, queries, heads, N)."""
-        weights = attention_weights(self.fold_queries(), objects, attention_mask(present), goal)
+        queries, *_ = self.fold(torch.eye(self.size).expand(self.members, -1, -1))
+        weights = attention_weights(queries, objects, attention_mask(present), goal)
         split = weights.unflatten(2, (self.members, -1)).permute(2, 0, 3, 1)  # C B heads N
         asked = 0 if self.conditional is None else self.conditional.heads
         result = {}
@@ -183,16 +195,13 @@ class DeepSets(nn.Module):
             x = x * present.unsqueeze(-1)
         return torch.cat([x.sum(2), self.embed(goal)], dim=-1)
 
-    def fold_queries(self) -> None:
-        """There are none."""
-
     def pool(self, seen: Seen, queries: None) -> Tensor:
         """There is nothing to fold: `forward`, and what was seen besides."""
         return with_matched(self(seen.objects, seen.present, seen.goal), seen)
 
-    def project(self, following: Tensor) -> tuple[Tensor, float]:
+    def fold(self, following: Tensor) -> tuple[None, Tensor, float]:
         """Leave the following layer as it is."""
-        return following, 0.0
+        return None, following, 0.0
 
 
 class Flat(nn.Module):
@@ -205,16 +214,13 @@ class Flat(nn.Module):
     def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         return torch.cat([objects[:, 0], goal], dim=-1).expand(self.members, -1, -1)
 
-    def fold_queries(self) -> None:
-        """There are none."""
-
     def pool(self, seen: Seen, queries: None) -> Tensor:
         """There is nothing to fold: `forward`, and what was seen besides."""
         return with_matched(self(seen.objects, seen.present, seen.goal), seen)
 
-    def project(self, following: Tensor) -> tuple[Tensor, float]:
+    def fold(self, following: Tensor) -> tuple[None, Tensor, float]:
         """Leave the following layer as it is."""
-        return following, 0.0
+        return None, following, 0.0
 
 
 def build_torso(
