@@ -393,3 +393,19 @@ def test_after_nan_another_attempt_can_succeed(tmp_path, monkeypatch):
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["attempt"] == 1
     assert "NaN" in result["attempts"][0]["findings"][0]
+
+
+def test_a_persons_own_video_needs_no_truth(tmp_path, capsys):
+    frames = np.random.default_rng(0).integers(0, 255, (14, 40, 60, 3), np.uint8)
+    np.savez(tmp_path / "video.npz", images=frames)
+    out = tmp_path / "run"
+    command = ["perception", "train", "debug-scalor", "--quiet", "--out", str(out)]
+    assert main([*command, "--video", str(tmp_path / "video.npz")]) == 0
+    captured = capsys.readouterr()
+    assert "nobody knows the truth of these pictures" in captured.err
+    result = json.loads(captured.out)
+    assert result["f1"] is None
+    assert result["reconstruction_mse"] >= 0
+    assert json.loads((out / "config.json").read_text())["env"] == "video"
+    assert main([*command, "--video", "nowhere.mp4", "--data", "x"]) == 2
+    assert "not both" in capsys.readouterr().err
