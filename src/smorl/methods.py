@@ -13,7 +13,7 @@ from smorl.errors import InvalidInput, did_you_mean
 from smorl.plugins import is_plugin, load
 from smorl.representations.base import Encoder
 from smorl.representations.ground_truth import GroundTruthObjects, GroundTruthVector
-from smorl.representations.scalor.tracking.tracker import TrackerConfig
+from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.representations.slices import SlicedObjects
 from smorl.representations.vae.encoder import VaeEncoder

@@ -9,7 +9,7 @@ from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.learners.sac import SacConfig
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
-from smorl.representations.scalor.tracking.tracker import TrackerConfig
+from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.training.settings import CollectConfig, EvaluationConfig, RunConfig
 
 SUBTASK_STEPS = {"push": 15, "rearrange": 20}

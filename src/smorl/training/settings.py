@@ -18,7 +18,7 @@ from smorl.planning.controllers import ControllerName
 from smorl.planning.gentle import GentleConfig
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
-from smorl.representations.scalor.tracking.tracker import TrackerConfig
+from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.vae.settings import VaeConfig, VaeTraining
 
 PERCEPTION = "perception.safetensors"  # the copy of its perception that belongs to a run

@@ -10,7 +10,8 @@ from smorl.errors import InvalidInput
 from smorl.goals.appearance import appearance_basis, resting_tracks, self_supervised_pairs
 from smorl.goals.priors import FittedPrior, UniformPrior
 from smorl.presets.perception import debug
-from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
+from smorl.representations.scalor.tracking.settings import TrackerConfig
+from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from smorl.representations.scalor.training.fit import encode, fit_threshold, raw_tracker
 from smorl.representations.scalor.training.prior import fit_prior, merge_clusters
 from smorl.representations.scalor.training.settings import (

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.presets.perception import debug
 from smorl.representations.scalor.model.scalor import Scalor
-from smorl.representations.scalor.tracking.tracker import TrackerConfig
+from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.scalor.weights import (
     PerceptionWeights,
     load_perception,

@@ -27,7 +27,8 @@ from smorl.errors import InvalidInput
 from smorl.images import resize
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig
-from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
+from smorl.representations.scalor.tracking.settings import TrackerConfig
+from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from smorl.runs.tensor_file import damaged, fill_module, under
 from smorl.types import ObjectSet
 

@@ -11,12 +11,9 @@ from smorl.errors import InvalidInput
 from smorl.representations.scalor.model.slots import nearness
 from smorl.representations.scalor.tracking import online
 from smorl.representations.scalor.tracking.masks import extent_of
-from smorl.representations.scalor.tracking.tracker import (
-    ScalorTracker,
-    TrackerConfig,
-    motion_of,
-    settled,
-)
+from smorl.representations.scalor.tracking.places import motion_of, settled
+from smorl.representations.scalor.tracking.settings import TrackerConfig
+from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from tests.representations.scalor.small import SMALL, centred, make_model
 from tests.representations.scalor.tracking.test_memory import BLUE, RED, slots_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from smorl.errors import InvalidInput
 from smorl.representations.scalor.model.geometry import paste_each
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import Slots, nearness
-from smorl.representations.scalor.tracking.masks import FOOT, extent_of, visible_pixels
+from smorl.representations.scalor.tracking.masks import extent_of, visible_pixels
 from smorl.representations.scalor.tracking.memory import (
     Looks,
     Memory,
@@ -22,79 +21,16 @@ from smorl.representations.scalor.tracking.memory import (
     smoothed,
 )
 from smorl.representations.scalor.tracking.online import Sketch, paint, track, unlike_background
+from smorl.representations.scalor.tracking.places import motion_of, settled
 from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows
 from smorl.representations.scalor.tracking.search import own_masks
+from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.types import ObjectLayout, ObjectSet
 
 _LEAST_PIXELS = 8  # an object that covers fewer is not there
 _WHOLE = 2.0  # image coordinates: as much as a picture holds
 DEFAULT_SAME = 0.5  # where no perception says better: codes of different objects are sqrt(2) apart
 _ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
-
-
-_PLAIN = {
-    "memory": 0,
-    "search": False,
-    "own_masks": False,
-    "unique": False,
-    "smooth": 0.0,
-    "patience": 0,
-    "settle": 0.0,
-    "foot": 0.0,
-    "depth_order": False,
-}
-
-
-@dataclass(frozen=True)
-class TrackerConfig:
-    """How a trained model is used; all but `first_passes` is ours, see `plain`.
-
-    The model's own thresholds of birth and death apply.
-    """
-
-    first_passes: int = 5  # Paper: the first frame and goal images are processed 5 times.
-    memory: int = 40  # frames a hidden object keeps its last place; 0: none
-    search: bool = True  # hidden objects are looked for, by their colour; assumes one colour each
-    # What a smaller object shows in its own colour is not the larger one's, even if drawn as such.
-    own_masks: bool = True
-    # Normalised distance of appearances below which a new object is a remembered one; None: the
-    # matching threshold of the perception.
-    same: float | None = None
-    # Objects that look the same are one object seen twice; the larger view counts. Matching by
-    # appearance (Eq. 7) assumes as much. Switch it off where objects are alike.
-    unique: bool = True
-    smooth: float = 0.8  # share of the former appearance kept each frame, per tracked object
-    # Frames on end in which a tracked object may look like another one and keep its appearance.
-    patience: int = 8
-    # Image coordinates within which a place that is measured anew counts in part only, the less the
-    # nearer it is to the former one: an object at rest does not tremble. 0: it counts in full.
-    settle: float = 0.02
-    # Image coordinates: how much of an object's lower end decides where it stands, about the height
-    # of the things to be moved. 0: the centre of all of it counts.
-    foot: float = FOOT
-    depth_order: bool = True  # depth as an order from far to near; False: the model's own number
-
-    def __post_init__(self) -> None:
-        checks = {
-            "first_passes": self.first_passes >= 1,
-            "memory": self.memory >= 0,
-            "same": self.same is None or self.same >= 0,
-            "smooth": 0 <= self.smooth < 1,
-            "patience": self.patience >= 0,
-            "settle": self.settle >= 0,
-            "foot": self.foot >= 0,
-        }
-        for name, good in checks.items():
-            if not good:
-                raise InvalidInput(
-                    f"tracker.{name} = {getattr(self, name)} is out of range: first_passes is at "
-                    "least 1, smooth a share below 1, the others at least 0."
-                )
-
-    @classmethod
-    def plain(cls, **settings: Any) -> TrackerConfig:
-        """The model's own objects, IDs and appearances, as in the paper: nothing added."""
-        return cls(**{**_PLAIN, **settings})
 
 
 @dataclass(frozen=True)
@@ -315,29 +251,3 @@ class ScalorTracker:
             )
         pictures = torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2)
         return pictures.contiguous() / 255  # whatever follows is faster on whole channels
-
-
-def motion_of(ids: Tensor, place: Tensor, former: Tensor, before: Tensor) -> Tensor:
-    """How far objects (B, N) have gone from the places `before` of those with the same ID.
-
-    Zero for an object without an ID now or in the frame before.
-    """
-    index, known = _former(ids, former)
-    return torch.where(known, place - before.gather(1, index.expand_as(place)), 0.0)
-
-
-def settled(ids: Tensor, place: Tensor, former: Tensor, before: Tensor, reach: float) -> Tensor:
-    """Places (B, N, 2) without the trembling of measurement: a way d shorter than `reach` from the
-    place `before` of the same ID counts as d * d / reach, a longer one in full."""
-    if not reach:
-        return place
-    index, known = _former(ids, former)
-    old = before.gather(1, index.expand_as(place))
-    share = ((place - old).norm(dim=-1, keepdim=True) / reach).clamp_max(1)
-    return torch.where(known, old + share * (place - old), place)
-
-
-def _former(ids: Tensor, former: Tensor) -> tuple[Tensor, Tensor]:
-    """Return where each of `ids` (B, N) stood among the `former` ones, and whether (B, N, 1)."""
-    same = (ids[..., None] == former[:, None]) & (ids >= 0)[..., None]
-    return same.int().argmax(-1, keepdim=True), same.any(-1, keepdim=True)

@@ -18,7 +18,8 @@ from smorl.goals.appearance import (
     self_supervised_pairs,
 )
 from smorl.representations.scalor.model.scalor import Scalor
-from smorl.representations.scalor.tracking.tracker import ScalorTracker, TrackerConfig
+from smorl.representations.scalor.tracking.settings import TrackerConfig
+from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from smorl.representations.scalor.training.prior import fit_prior
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.scalor.training.state import PerceptionState
