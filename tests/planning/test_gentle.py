@@ -88,6 +88,6 @@ def test_too_few_contacts_fit_nothing():
 
 
 def test_it_survives_being_saved(gentle):
-    again = GentleContact(**gentle.to_arrays())
+    again = GentleContact(REST, **gentle.to_arrays())
     objects = seen(*(a[:3] for a in table(np.random.default_rng(2))))
     np.testing.assert_array_equal(again.scale(objects), gentle.scale(objects))

@@ -96,8 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--controller",
-        help="--evaluation.controller for short: policy (its mode), or critic (the best action "
-        "near it by the critic)",
+        help="--evaluation.controller for short: policy (its mode), critic (the best action "
+        "near it by the critic), or plan (look ahead with the model of objects)",
     )
     parser.add_argument(
         "--collectors", metavar="N",

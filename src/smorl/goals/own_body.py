@@ -71,3 +71,29 @@ def disturbance(
     index = np.where(target.matched, target.index, -1)
     others = np.arange(now.present.shape[-1]) != index[..., None]
     return (distance * weight * others).sum(-1).astype(np.float32)
+
+
+def steps_by_id(now: ObjectSet, following: ObjectSet) -> tuple[np.ndarray, np.ndarray]:
+    """How far (..., N, P) each object goes, by its tracker ID, and whether it is seen again."""
+    same = (now.ids[..., :, None] == following.ids[..., None, :]) & (now.ids >= 0)[..., None]
+    same &= now.present[..., :, None] & following.present[..., None, :]
+    place = np.take_along_axis(following.position, same.argmax(-1)[..., None], axis=-2)
+    return place - now.position, same.any(-1)
+
+
+def hand_and_things(
+    objects: ObjectSet, rest: StillnessModel, reach: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slot of the hand (...,) and which slots (..., N) hold things.
+
+    Of what rests less often than not the hand is the part farthest along `reach`; where nothing
+    does it is the present object that rests least.
+    """
+    still = np.where(objects.present, rest.of(objects.what), np.inf)
+    body = still < 0.5
+    along = np.where(body, objects.position @ reach, -np.inf)
+    # Ties, as without a reach, go to what rests least.
+    best = body & (along == along.max(-1, keepdims=True))
+    hand = np.where(best | ~body.any(-1, keepdims=True), still, np.inf).argmin(-1)
+    own = np.arange(still.shape[-1]) == hand[..., None]
+    return hand, objects.present & ~body & ~own

@@ -1,9 +1,12 @@
-"""Which sub-goal next: in turn as in the paper, or by the critic's value."""
+"""Which sub-goal next: in turn as in the paper, by the critic's value, or by predicted gain."""
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
+from smorl.errors import InvalidInput
 from smorl.planning.base import Agent, Chooser, Situation
 from smorl.planning.subgoals import Order
 
@@ -30,6 +33,29 @@ class ByValue:
         return np.where(situation.matched >= 0, score, score.min() - 1)
 
 
+class Planner(Protocol):
+    """Whoever can tell what pursuing a sub-goal would bring."""
+
+    def gains(self, situation: Situation, rng: np.random.Generator) -> np.ndarray:
+        """Return the predicted gain over all objects of pursuing each sub-goal, (K, G)."""
+        ...
+
+
+class ByGain:
+    """The sub-goal from which a plan expects most comes first, over all objects.
+
+    What would do more harm than good has a negative gain, and comes last.
+    """
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+
+    def scores(self, situation: Situation) -> np.ndarray:
+        # The same futures are imagined at every choice, so choosing draws nothing at random.
+        gain = self.planner.gains(situation, np.random.default_rng(0))
+        return np.where(situation.matched >= 0, gain, gain.min() - 1)
+
+
 def goal_values(agent: Agent, situation: Situation) -> np.ndarray:
     """Return the agent's value of every sub-goal from where things are, (K, G)."""
     goals = situation.goals
@@ -39,6 +65,13 @@ def goal_values(agent: Agent, situation: Situation) -> np.ndarray:
     return agent.value(spread, flat).reshape(rows, count)
 
 
-def make_chooser(order: Order, agent: Agent) -> Chooser:
+def make_chooser(order: Order, agent: Agent, planner: Planner | None = None) -> Chooser:
     """Return the chooser a setting names."""
+    if order == "gain":
+        if planner is None:
+            raise InvalidInput(
+                "subgoals.order gain needs a plan: set --controller plan, or choose cycle, easiest "
+                "or hardest."
+            )
+        return ByGain(planner)
     return InTurn() if order == "cycle" else ByValue(agent, hardest=order == "hardest")

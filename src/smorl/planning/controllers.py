@@ -1,4 +1,4 @@
-"""Who moves: the policy alone, or the policy with a look at the critic."""
+"""Who moves: the policy alone, the policy with a look at the critic, or a plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from smorl.planning.base import Agent, Controller, Situation
 from smorl.types import ObjectGoal, ObjectSet
 
-ControllerName = Literal["policy", "critic"]
+ControllerName = Literal["policy", "critic", "plan"]
 
 
 class CriticAgent(Agent, Protocol):
@@ -40,6 +40,6 @@ class CriticController:
         return self.agent.act_best(situation.objects, situation.goal)
 
 
-def make_controller(name: ControllerName, agent: CriticAgent) -> Controller:
-    """Return the controller a setting names."""
+def make_controller(name: Literal["policy", "critic"], agent: CriticAgent) -> Controller:
+    """Return the controller a setting names; a plan needs more (`model_predictive`)."""
     return CriticController(agent) if name == "critic" else PolicyController(agent)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from scipy.stats import rankdata
 
-from smorl.goals.own_body import StillnessModel
+from smorl.goals.own_body import StillnessModel, hand_and_things, steps_by_id
 from smorl.types import ObjectSet
 
 _FEW = 20  # contacts below which nothing can be fitted
@@ -38,8 +38,7 @@ class GentleContact:
     farthest along `reach` is the hand.
     """
 
-    centres: np.ndarray  # (C, W) appearance clusters
-    body: np.ndarray  # (C,) bool: whether a cluster belongs to the own body
+    rest: StillnessModel  # tells the own body from things
     offset: np.ndarray
     basis: np.ndarray
     touch: np.ndarray  # () the gap below which objects move
@@ -56,22 +55,15 @@ class GentleContact:
 
     def gap(self, objects: ObjectSet) -> np.ndarray:
         """Return the smallest gap (...,) between the hand and an object; inf: there is none."""
-        body, place = self._body(objects), objects.position
-        along = np.where(body, place @ self.reach, -np.inf)
-        hand = body & (along == along.max(-1, keepdims=True))
-        pair = hand[..., :, None] & (objects.present & ~body)[..., None, :]
-        away = place[..., :, None, :] - place[..., None, :, :] - self.offset
-        gap = np.where(pair, np.linalg.norm(away @ self.basis, axis=-1), np.inf)
-        return gap.reshape(*gap.shape[:-2], -1).min(-1)
-
-    def _body(self, objects: ObjectSet) -> np.ndarray:
-        offset = objects.what[..., None, :] - self.centres
-        cluster = np.einsum("...i,...i->...", offset, offset).argmin(-1)
-        return objects.present & self.body[cluster]
+        hand, things = hand_and_things(objects, self.rest, self.reach)
+        place = objects.position
+        at = np.take_along_axis(place, hand[..., None, None], -2)
+        gap = np.linalg.norm((at - place - self.offset) @ self.basis, axis=-1)
+        return np.where(things, gap, np.inf).min(-1)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return everything needed to rebuild it."""
-        return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
+        """Return everything needed to rebuild it, besides `rest`."""
+        return {f.name: np.asarray(getattr(self, f.name)) for f in fields(self) if f.name != "rest"}
 
     @classmethod
     def fit(
@@ -97,15 +89,7 @@ class GentleContact:
         back = np.linalg.inv(basis)
         reach = _reach((away - offset)[moved], parts[moved])
         floats = (offset @ back, basis, touch, config.floor, reach @ back)
-        return cls(rest.centres, rest.rest < 0.5, *(np.asarray(f, np.float32) for f in floats))
-
-
-def steps_by_id(now: ObjectSet, following: ObjectSet) -> tuple[np.ndarray, np.ndarray]:
-    """How far (..., N, P) each object goes, by its tracker ID, and whether it is seen again."""
-    same = (now.ids[..., :, None] == following.ids[..., None, :]) & (now.ids >= 0)[..., None]
-    same &= now.present[..., :, None] & following.present[..., None, :]
-    place = np.take_along_axis(following.position, same.argmax(-1)[..., None], axis=-2)
-    return place - now.position, same.any(-1)
+        return cls(rest, *(np.asarray(f, np.float32) for f in floats))
 
 
 def _round_steps(own: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-Order = Literal["cycle", "easiest", "hardest"]
+Order = Literal["cycle", "easiest", "hardest", "gain"]
 Scores = Callable[[], "np.ndarray | None"]
 
 
@@ -19,7 +19,7 @@ class SubgoalConfig:
     length: int = 20  # l, steps per attempt
     attempts: int = 5  # K = L / l; the paper uses 2 (n + 1) - 1
     # Ours, off in the paper presets (docs/learner.md). Easiest and hardest go by the
-    # critic's value of each open sub-goal.
+    # critic's value of each open sub-goal, gain by what a plan expects of it for all objects.
     order: Order = "cycle"
     switch_when_solved: bool = False  # go on at once instead of waiting for the attempt to end
     stop_when_solved: bool = True  # end the episode when every sub-goal is solved

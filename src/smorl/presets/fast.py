@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from smorl.dynamics.fitting import DynamicsConfig
 from smorl.learners.networks import TorsoConfig
 from smorl.learners.sac import SacConfig
 from smorl.planning.gentle import GentleConfig
@@ -16,11 +17,12 @@ from smorl.training.settings import RunConfig
 
 # Environment steps by number of pucks; more pucks need more sub-goals to be mastered.
 TOTAL_STEPS = {1: 80_000, 2: 100_000, 3: 120_000, 4: 120_000, 5: 140_000, 6: 160_000}
+LONG_STEPS = 400_000
 # From pixels, by task. Push leaves pucks near where they start: small errors count, and what is
 # knocked away costs more.
 VISUAL_STEPS = {
     "push": {1: 140_000, 2: 160_000},
-    "rearrange": {1: 100_000, 2: 100_000, 3: 100_000},
+    "rearrange": {1: 100_000, 2: 100_000, 3: 100_000, 4: 100_000},
 }
 DISTURB = {"push": 8.0, "rearrange": 5.0}
 
@@ -41,6 +43,7 @@ def smorl(task: str, n: int) -> RunConfig:
         ),
         goals=replace(base.goals, disturbance_penalty=3.0, object_goal_bias=6.0),
         gentle=GentleConfig(),
+        dynamics=DynamicsConfig(),
         relabel=replace(
             base.relabel, rollout=0.3, future=0.3, imagined=0.4, any_object=0.9, moved=0.01
         ),
@@ -65,7 +68,7 @@ def smorl(task: str, n: int) -> RunConfig:
             base.evaluation,
             every=20_000 if n <= 2 else 30_000,
             solved_threshold=0.03,
-            controller="critic",
+            controller="plan",
             subgoals=replace(
                 base.evaluation.subgoals, order="hardest", switch_when_solved=True, own_body=False
             ),
@@ -105,6 +108,12 @@ def visual(task: str, n: int) -> RunConfig:
         learner=replace(base.learner, reward_scale=1.5, batch_size=256, lr_end=0.05),
         evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )
+
+
+def long(config: RunConfig) -> RunConfig:
+    """The same agent with about the paper's number of environment steps."""
+    collect = replace(config.collect, total_steps=LONG_STEPS)
+    return replace(config, collect=collect, evaluation=replace(config.evaluation, every=50_000))
 
 
 def sac_her(task: str, n: int) -> RunConfig:
@@ -150,6 +159,8 @@ def debug() -> RunConfig:
             critic_hidden=(16, 16),
         ),
         learner=replace(base.learner, batch_size=32),
+        dynamics=DynamicsConfig(width=16, batch_size=16, updates_per_step=0.1),
+        planning=replace(base.planning, samples=4, horizon=2),
         evaluation=replace(
             base.evaluation,
             every=80,

@@ -12,7 +12,7 @@ from smorl import shipped
 from smorl.envs.contract import check_goals, spaces_of
 from smorl.envs.factory import View, make_envs
 from smorl.errors import InvalidInput
-from smorl.evaluation.evaluate import Evaluation, evaluate
+from smorl.evaluation.evaluate import Evaluation, Observer, evaluate
 from smorl.goals.space import GoalSpace
 from smorl.learners.acting import LearnedAgent, PassiveAgent
 from smorl.methods import EncoderInputs, get_method
@@ -20,6 +20,7 @@ from smorl.planning.actor import Actor
 from smorl.planning.controllers import ControllerName
 from smorl.representations.base import Encoder
 from smorl.trained.agent_file import SavedAgent, open_file, open_folder
+from smorl.training.acting import make_actor
 from smorl.training.scores import MAX_EVALUATION_ROWS
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
@@ -61,8 +62,8 @@ class LoadedRun:
         if self.env != self.config.env and self.encoder.layout.what and objects is not None:
             attempts = 2 * objects - 1
         encoder = self.encoder if encoder is None else encoder
-        return self.state.actor(
-            self.config, encoder=encoder, controller=controller, attempts=attempts
+        return make_actor(
+            self.state, self.config, encoder=encoder, controller=controller, attempts=attempts
         )
 
     @property
@@ -77,6 +78,7 @@ class LoadedRun:
         seed: int | None = None,
         threads: int = 1,
         controller: ControllerName | None = None,
+        observer: Observer | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Evaluation:
         """Play the fixed episodes `seed`, `seed` + 1, ... (by default the run's own) in `env`."""
@@ -88,6 +90,7 @@ class LoadedRun:
                 self.actor(controller),
                 episodes=episodes,
                 seed=self.config.evaluation.seed if seed is None else seed,
+                observer=observer,
                 progress=progress,
             )
         finally:

@@ -15,6 +15,8 @@ from smorl.training.settings import RunConfig
 # Seconds of one core.
 _STATE_STEP, _VISUAL_STEP = 1.0e-3, 2.8e-3  # one environment step, with perception and policy
 _UPDATE, _UPDATE_ROW = 8.6e-3, 0.0266e-3  # one gradient step: constant, and per row of the batch
+_FIT = 8.0e-3  # one gradient step of the model of objects
+_PLAN = 2.4  # how many times as long an evaluation step with a plan takes
 _FRAME = {"fast": 1 / 280, "paper": 1 / 20}  # SCALOR learns from one frame
 _COLLECTED_FRAME = 1.0e-3
 _JUDGED_EPISODE = 0.8  # a perception is evaluated, its prior and threshold fitted
@@ -51,10 +53,13 @@ def _agent_seconds(config: RunConfig, pixels: bool) -> float:
     update = _UPDATE + _UPDATE_ROW * config.learner.batch_size
     between = max(0, (collect.total_steps - 1) // evaluation.every)
     judged = between * evaluation.episodes + evaluation.final_episodes
+    fits = 0.0 if config.dynamics is None else learning * config.dynamics.updates_per_step
+    look = _PLAN if evaluation.controller == "plan" else 1.0
     return (
         collect.total_steps * step
         + learning * collect.updates_per_step * update
-        + judged * evaluation.subgoals.steps * step
+        + fits * _FIT
+        + judged * evaluation.subgoals.steps * step * look
     )
 
 

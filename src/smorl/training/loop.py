@@ -18,7 +18,6 @@ from smorl.errors import Diverged, InvalidInput
 from smorl.evaluation.evaluate import Evaluation, evaluate
 from smorl.methods import EncoderInputs, get_method
 from smorl.replay.image_files import PictureFiles
-from smorl.replay.relabel import sample_batches
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
@@ -26,6 +25,7 @@ from smorl.runs.log import RunLogger
 from smorl.runs.reporter import Reporter
 from smorl.runs.tensor_file import under
 from smorl.runs.timer import Timer
+from smorl.training.acting import make_actor
 from smorl.training.ahead import Collectors, open_ahead
 from smorl.training.collector import collect, explorer
 from smorl.training.scores import (
@@ -36,12 +36,10 @@ from smorl.training.scores import (
 )
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
+from smorl.training.updates import foresee, learn
 from smorl.types import Episode
 
 EMPTY_ROUNDS = 5  # rounds without a whole episode after which training gives up
-
-# Transitions relabelled together: enough to spread the cost of a call, and they fit the cache.
-DRAWN_AT_ONCE = 4096
 
 
 class Trainer:
@@ -153,7 +151,12 @@ class Trainer:
             return  # the updates wait until there is something to see
         updates, counters.credit = int(counters.credit), counters.credit % 1
         if updates:
-            means = {**self._learn(updates), **rollout_rewards(state.space, episodes)}
+            means = {
+                **learn(state, self.config, updates, self._timed),
+                **rollout_rewards(state.space, episodes),
+            }
+            with self._timed("dynamics"):
+                means |= foresee(state, self.config, steps)
             self._refuse_divergence(means)
             self._log(means)
 
@@ -183,29 +186,6 @@ class Trainer:
             self.reporter.stage(seeing.name, seeing.trained, total)
         else:
             self.reporter.update(counters.env_steps, counters.updates, self.distance)
-
-    def _learn(self, updates: int) -> dict[str, float]:
-        state, rng, size = self.state, self.state.streams["learn"], self.config.learner.batch_size
-        replay, relabel = state.replay, self.config.relabel
-        state.learner.set_progress(state.counters.env_steps / self.config.collect.total_steps)
-        history: dict[str, list[torch.Tensor]] = {}
-        at_once = max(1, DRAWN_AT_ONCE // size)
-        for done in range(0, updates, at_once):
-            count = min(at_once, updates - done)
-            with self._timed("relabel"):
-                batches = sample_batches(
-                    replay.episodes, replay.size, size, count, state.space, relabel, rng
-                )
-                noises = rng.standard_normal((count, 2, size, self.spaces.actions), np.float32)
-            for batch, noise in zip(batches, noises, strict=True):
-                batch = batch.map(torch.from_numpy)
-                with self._timed("update"):
-                    info = state.learner.update(batch, torch.from_numpy(noise))
-                info["reward/mean"] = batch.reward.mean()
-                for name, value in info.items():
-                    history.setdefault(name, []).append(value)
-        state.counters.updates += updates
-        return {name: float(torch.stack(values).mean()) for name, values in history.items()}
 
     def _log(self, means: dict[str, float]) -> None:
         counters = self.state.counters
@@ -239,7 +219,7 @@ class Trainer:
         rows = min(episodes, MAX_EVALUATION_ROWS)
         with self._timed("evaluate"):
             envs = make_envs(self.config.env, rows, self.config.threads, view=self.view)
-            actor = self.state.actor(self.config)
+            actor = make_actor(self.state, self.config)
             result = evaluate(envs, actor, episodes=episodes, seed=settings.seed)
             envs.close()
         summary = result.summary()

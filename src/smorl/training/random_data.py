@@ -21,7 +21,7 @@ def needs_rest(config: RunConfig) -> bool:
     """Say whether something in the run asks which objects rest."""
     goals = config.goals
     asked = goals.disturbance_penalty or goals.object_goal_bias or config.networks.body
-    return bool(asked or config.gentle is not None)
+    return bool(asked or config.gentle is not None or config.dynamics is not None)
 
 
 def fit_rest(

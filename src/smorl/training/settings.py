@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from smorl.config import require
+from smorl.dynamics.fitting import DynamicsConfig
 from smorl.envs.factory import View
 from smorl.errors import InvalidInput
 from smorl.goals.skew import SkewConfig
@@ -16,6 +17,7 @@ from smorl.learners.sac import SacConfig
 from smorl.methods import get_method
 from smorl.planning.controllers import ControllerName
 from smorl.planning.gentle import GentleConfig
+from smorl.planning.model_predictive import PlanConfig
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.replay.relabel import RelabelConfig
 from smorl.representations.scalor.tracking.settings import TrackerConfig
@@ -48,7 +50,8 @@ class EvaluationConfig:
     final_episodes: int = 100  # of the evaluation at the end
     seed: int = 1_000_000  # of the first episode
     solved_threshold: float = 0.05  # metres: when a sub-goal counts as solved here
-    # Who moves: the policy's mode (Paper), or ours, the best of several actions by the critic.
+    # Who moves: the policy's mode (Paper), or ours, the best of several actions by the critic, or
+    # the first action of a plan.
     controller: ControllerName = "policy"
     subgoals: SubgoalConfig = field(default_factory=SubgoalConfig)
 
@@ -90,6 +93,9 @@ class RunConfig:
     goals: GoalConfig = field(default_factory=GoalConfig)
     # Ours, off in the paper presets: slow down near objects (docs/planning.md).
     gentle: GentleConfig | None = None
+    # Ours, off in the paper presets: a model of objects, fitted along, and planning with it.
+    dynamics: DynamicsConfig | None = None
+    planning: PlanConfig = field(default_factory=PlanConfig)
     relabel: RelabelConfig = field(default_factory=RelabelConfig)
     networks: NetworkConfig = field(default_factory=NetworkConfig)
     learner: LearnerConfig = field(default_factory=SacConfig)
@@ -110,6 +116,11 @@ class RunConfig:
             "learner.lr": self.learner.lr > 0,
             "learner.discount": 0 <= self.learner.discount < 1,
             "gentle": self.gentle is None or 0 < self.gentle.floor <= 1,
+            "dynamics": self.dynamics is None or self.dynamics.batch_size >= 2,
+            "planning.horizon": self.planning.horizon >= 1,
+            "planning.samples": self.planning.samples >= 2,
+            "planning.refinements": self.planning.refinements >= 0,
+            "planning.temperature": self.planning.temperature >= 0,
             "evaluation.every": self.evaluation.every >= 1,
             "evaluation.episodes": self.evaluation.episodes >= 1,
         }
@@ -123,6 +134,11 @@ class RunConfig:
             raise InvalidInput(
                 f"method {self.method} trains its VAE along with the agent, which collectors "
                 "elsewhere could not follow; leave --collectors out."
+            )
+        if self.evaluation.controller == "plan" and self.dynamics is None:
+            raise InvalidInput(
+                "evaluation.controller plan needs a model of objects; choose policy or critic, or "
+                "set dynamics, e.g. --dynamics.width 128."
             )
         if get_method(self.method).trains_vae != (self.latent is not None):
             has = "no" if self.latent is None else "a"

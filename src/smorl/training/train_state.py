@@ -15,8 +15,6 @@ from smorl.goals.space import GoalSpace
 from smorl.learners.acting import LearnedAgent, PassiveAgent
 from smorl.learners.base import Learner
 from smorl.methods import EncoderInputs, get_method
-from smorl.planning.actor import Actor
-from smorl.planning.controllers import ControllerName, make_controller
 from smorl.planning.gentle import GentleContact
 from smorl.replay.buffer import Replay
 from smorl.representations.base import Encoder, Fixed, Representation
@@ -31,10 +29,10 @@ from smorl.runs.checkpoint import (
 )
 from smorl.runs.tensor_file import under
 from smorl.seeding import stream, torch_seed
+from smorl.training.foresight import Foresight
 from smorl.training.initial_prior import initial_prior
 from smorl.training.online_vae import OnlineVae
 from smorl.training.random_data import fit_prior, fit_rest, needs_rest
-from smorl.training.scores import evaluation_space
 from smorl.training.settings import RunConfig
 from smorl.types import Spaces
 
@@ -65,6 +63,7 @@ class TrainState:
     counters: Counters = field(default_factory=Counters)
     representation: Representation = field(default_factory=Fixed)
     gentle: GentleContact | None = None  # known once random data has been seen
+    foresight: Foresight | None = None  # of runs with a model of objects
 
     @classmethod
     def create(
@@ -104,6 +103,9 @@ class TrainState:
         state = cls(encoder, learner, replay, GoalSpace(goals, prior), streams, inputs.spaces)
         if isinstance(encoder, VaeEncoder) and config.latent is not None:
             state.representation = OnlineVae.create(config.latent, encoder, replay, config.seed)
+        if config.dynamics is not None:
+            actions = inputs.spaces.actions
+            state.foresight = Foresight(config.dynamics, encoder.layout, actions, config.seed)
         return state
 
     @property
@@ -117,27 +119,6 @@ class TrainState:
             return PassiveAgent(self.spaces.actions)
         return LearnedAgent(self.learner)
 
-    def actor(
-        self,
-        config: RunConfig,
-        *,
-        encoder: Encoder | None = None,
-        controller: ControllerName | None = None,
-        attempts: int | None = None,
-    ) -> Actor:
-        """Return who plays evaluation episodes, by the run's settings or by those given."""
-        settings, agent = config.evaluation, self.agent(config)
-        subgoals = settings.subgoals
-        return Actor(
-            self.encoder if encoder is None else encoder,
-            agent,
-            evaluation_space(self.space, settings.solved_threshold),
-            subgoals if attempts is None else replace(subgoals, attempts=attempts),
-            actions=self.spaces.actions,
-            controller=make_controller(controller or settings.controller, agent),
-            gentle=self.gentle,
-        )
-
     def begin(self, config: RunConfig) -> None:
         """The random data is complete: fit to it what the method needs before it learns."""
         seen = self.replay.episodes.objects[: self.replay.size]
@@ -149,7 +130,9 @@ class TrainState:
             self.space = replace(self.space, rest=rest)
         if config.gentle is not None and self.space.rest is not None:
             self.gentle = GentleContact.fit(seen, self.space.rest, config.gentle)
-        self._tell_learner()
+        self._tell_body()
+        if self.foresight is not None:
+            self.foresight.begin(seen)
         self.representation.start()
         if not self.representation.pending_batches:
             self.refresh(config)
@@ -178,6 +161,9 @@ class TrainState:
         }
         more = self.representation.save()
         tensors, arrays, state["representation"] = tensors | more[0], arrays | more[1], more[2]
+        if self.foresight is not None:
+            fitted, state["foresight"] = self.foresight.save()
+            tensors = tensors | fitted
         return tensors, arrays, state
 
     def save_agent(self) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
@@ -188,6 +174,8 @@ class TrainState:
             arrays |= {f"rest/{k}": v for k, v in self.space.rest.to_arrays().items()}
         if self.gentle is not None:
             arrays |= {f"gentle/{k}": v for k, v in self.gentle.to_arrays().items()}
+        if self.foresight is not None:
+            tensors |= self.foresight.tensors()
         return tensors, arrays
 
     def load(self, checkpoint: Checkpoint) -> None:
@@ -201,10 +189,14 @@ class TrainState:
         self.counters = Counters(**state["counters"])
         self.learner.updates = state["learner_updates"]
         self.representation.load(checkpoint)
+        if self.foresight is not None:
+            self.foresight.load(checkpoint)
 
     def load_agent(self, checkpoint: Checkpoint) -> None:
         """Restore only what acting and judging need: networks, VAE and prior."""
         parameters = self.learner.tensors() | self.representation.tensors()
+        if self.foresight is not None:
+            parameters |= self.foresight.tensors()
         with torch.no_grad():
             for name, value in parameters.items():
                 value.copy_(checkpoint.tensors[name])
@@ -213,12 +205,16 @@ class TrainState:
             self.space, prior=from_arrays(prior), rest=StillnessModel(**rest) if rest else None
         )
         gentle = under("gentle/", checkpoint.arrays)
-        self.gentle = GentleContact(**gentle) if gentle else None
-        self._tell_learner()
+        self.gentle = None
+        if gentle and self.space.rest is not None:
+            self.gentle = GentleContact(self.space.rest, **gentle)
+        self._tell_body()
 
-    def _tell_learner(self) -> None:
-        """Let the networks know which object is the own body, as far as that is known."""
+    def _tell_body(self) -> None:
+        """Let networks and model know which object is the own body, as far as that is known."""
         if self.space.rest is not None:
             self.learner.inputs.know_rest(self.space.rest.centres, self.space.rest.rest)
         if self.gentle is not None:
             self.learner.inputs.know_reach(self.gentle.reach)
+        if self.foresight is not None:
+            self.foresight.look(self.space.rest, self.gentle)

@@ -1,0 +1,1 @@
+"""Where will objects be after an action? Models fitted to the agent's own experience."""
