@@ -18,32 +18,60 @@ def main(argv: list[str]) -> int:
             raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
     # Imported here so that `--help` answers at once.
     from smorl.library import load
+    from smorl.studies.foresight import Tracks
     from smorl.visualise.video import PICTURE_SUFFIXES, check_writable
 
     if args.video:
         check_writable(args.video)
     if args.attention:
         check_writable(args.attention, PICTURE_SUFFIXES)
+    if args.foresight:
+        check_writable(args.foresight, PICTURE_SUFFIXES)
     run = load(args.run, args.env, threads=args.threads)
+    if args.foresight and (run.state.foresight is None or run.state.foresight.view is None):
+        raise InvalidInput(
+            f"--foresight asks for a model of objects, and {args.run} has none; train with a "
+            "preset that has `dynamics`, e.g. gt-rearrange-2."
+        )
     for note in run.notes:
         sys.stderr.write(f"{note}\n")
     seed = run.config.evaluation.seed if args.seed is None else args.seed
+    tracks = Tracks() if args.foresight else None
     result = run.evaluate(
         args.episodes,
         seed=seed,
         threads=args.threads,
         controller=args.controller,
+        observer=tracks,
         progress=lambda done: show_episodes(done, args.episodes),
     )
     if not result.distances.size:
         sys.stderr.write(f"{run.env} has no outside judge: this is the agent's own measure.\n")
     summary = {"run": str(args.run), "env": run.env, "env_steps": run.env_steps}
     summary |= {"seed": seed, **result.summary()}
+    if tracks is not None:
+        summary |= _foresee(run, tracks, seed, args.foresight)
     full = {**summary, **result.by_episode(seed)}
     sys.stdout.write(json.dumps(full) + "\n" if args.json else aligned(summary))
     sys.stdout.flush()
     _draw(run, run.actor(args.controller), seed, args)
     return 0
+
+
+def _foresee(run, tracks, seed: int, picture: str) -> dict:
+    """Measure the run's model of objects on what was played, and draw the first episode."""
+    from smorl.studies.foresight import draw_foresight, foresight_errors
+    from smorl.visualise.video import write_png
+
+    model, view = run.state.foresight.model, run.state.foresight.view
+    background = None
+    if run.encoder.layout.scale:  # places are image coordinates
+        envs = run.envs(1)
+        background = envs.reset(seed=[seed])[0]["observation"][0]
+        envs.close()
+    write_png(picture, draw_foresight(model, view, tracks, background))
+    sys.stderr.write(f"Foresight: {picture}\n")
+    return foresight_errors(model, view, tracks, run.state.foresight.config.moved)
 
 
 def _draw(run, actor, seed: int, args: argparse.Namespace) -> None:
@@ -80,8 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--controller",
         choices=get_args(ControllerName),
-        help="who moves: the policy's mode, or the best action near it by the critic (default: the "
-        "run's own)",
+        help="who moves: the policy's mode, the best action near it by the critic, or a plan with "
+        "the run's model of objects (default: the run's own)",
     )
     parser.add_argument("--env", help="another environment, e.g. smorl/Rearrange1-v0")
     parser.add_argument("--video", help="film the first episodes into this .mp4 or .gif")
@@ -90,6 +118,12 @@ def _parser() -> argparse.ArgumentParser:
         "--attention",
         metavar="PNG",
         help="draw the policy's attention over the first episode: heads by time, by object",
+    )
+    parser.add_argument(
+        "--foresight",
+        metavar="PNG",
+        help="measure the run's model of objects on these episodes (1 to 6 steps ahead, on pushed "
+        "and resting things, against staying put) and draw imagined tracks against real ones",
     )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
     parser.add_argument(

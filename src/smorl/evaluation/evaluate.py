@@ -76,9 +76,9 @@ class Evaluation:
         }
 
 
-# Called with the state before every step and once at the end: carry, objects (K, N), targets
-# (K, G), the slot matched by every target (K, G; -1: none), solved (K, G), current, finished,
-# and the true distances (K, n), n = 0 if nobody knows them.
+# Called with the state before every step and once at the end: carry, objects (K, N), the executed
+# action (K, A) that led to them, targets (K, G), the slot matched by every target (K, G; -1: none),
+# solved (K, G), current, finished, and the true distances (K, n), n = 0 if nobody knows them.
 Observer = Callable[[dict[str, Any]], None]
 
 
@@ -144,7 +144,7 @@ def _judged(info: dict[str, Any], rows: int) -> np.ndarray:
 
 def _tell(actor: Actor, distances: np.ndarray, observer: Observer | None) -> None:
     if observer is not None:
-        names = ("carry", "objects", "targets", "matched", "solved", "current")
+        names = ("carry", "objects", "action", "targets", "matched", "solved", "current")
         state = {name: getattr(actor, name) for name in names}
         observer({**state, "finished": actor.finished.copy(), "distances": distances.copy()})
 

@@ -27,6 +27,10 @@ def _task(task: str, n: int) -> str:
     return f"{task} {n} puck{'s' if n > 1 else ''}"
 
 
+def _long(build: Callable[[str, int], RunConfig], n: int) -> RunConfig:
+    return fast.long(build("rearrange", n))
+
+
 def _all() -> dict[str, Preset]:
     found = {
         "debug": Preset("everything in seconds, to see that it runs", fast.debug),
@@ -40,12 +44,20 @@ def _all() -> dict[str, Preset]:
             found[f"gt-{task}-{n}"] = Preset(
                 f"SMORL on ground truth, {_task(task, n)}, in minutes", partial(fast.smorl, task, n)
             )
-    for task, numbers in {"rearrange": range(1, 4), "push": range(1, 3)}.items():
+    for task, numbers in {"rearrange": range(1, 5), "push": range(1, 3)}.items():
         for n in numbers:
             found[f"visual-{task}-{n}"] = Preset(
                 f"SMORL from pixels, {_task(task, n)}: perception first, then the agent",
                 partial(fast.visual, task, n),
             )
+    for n in range(2, 5):
+        found[f"long-gt-rearrange-{n}"] = Preset(
+            f"gt-rearrange-{n} for {fast.LONG_STEPS:,} steps", partial(_long, fast.smorl, n)
+        )
+    for n in range(1, 4):
+        found[f"long-visual-rearrange-{n}"] = Preset(
+            f"visual-rearrange-{n} for {fast.LONG_STEPS:,} steps", partial(_long, fast.visual, n)
+        )
     for task, numbers in {"rearrange": range(1, 5), "push": range(1, 3)}.items():
         for n in numbers:
             found[f"sac-{task}-{n}"] = Preset(
