@@ -53,9 +53,10 @@ class RayCollectors:
                 error = lost
                 self._actors[index] = self._player.remote(*self._given)
                 self._parts[index] = self._actors[index].play.remote(self._orders[index])
+        words = str(error).strip().splitlines() or ["it said nothing"]
         raise SmorlError(
-            f"collectors died {_ATTEMPTS} times in a row ({type(error).__name__}); the last "
-            "checkpoint is whole, and the same command goes on when the cluster is well again."
+            f"collectors died {_ATTEMPTS} times in a row ({type(error).__name__}: {words[-1]}). "
+            "The last checkpoint is whole; the same command goes on when the cluster is well again."
         )
 
     def close(self) -> None:
