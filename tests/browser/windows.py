@@ -36,7 +36,7 @@ class Window:
 
     def __init__(self, browser, page):
         self._served = page
-        self.context = browser.new_context(viewport={"width": 760, "height": 420})
+        self.context = browser.new_context(viewport={"width": 1200, "height": 480})
         self.tab = self.context.new_page()
         self.open()
 
@@ -47,7 +47,9 @@ class Window:
         (self.session,) = [s for s in self._served.sessions() if id(s) not in before]
         self.client = max(self._served.server.get_clients().items())[1]
         self.until(lambda: self.session.scene)
-        self.tab.wait_for_selector("canvas", timeout=1000 * PATIENCE)
+        # The panels take their places beside the scene, which is where it is looked for below.
+        self.tab.get_by_text("What the agent sees").first.wait_for(timeout=1000 * PATIENCE)
+        self.tab.wait_for_timeout(1500)
 
     def until(self, condition, patience=PATIENCE):
         """Wait while the browser and the page go on."""
