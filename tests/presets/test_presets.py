@@ -178,7 +178,7 @@ def test_the_release_of_the_latent_methods(task):
             assert config.evaluation.subgoals.steps == (
                 get_preset(f"paper-gt-{task}-{n}").build().evaluation.subgoals.steps
             )
-            state = TrainState.create(config, EncoderInputs(Spaces((2 * n + 2,), ACTIONS)))
+            state = TrainState.create(config, EncoderInputs(Spaces((48, 48, 3), ACTIONS)))
             assert state.learner.policy.log_std_offset == pytest.approx(0)
 
 
