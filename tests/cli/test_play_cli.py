@@ -52,7 +52,7 @@ def test_records_a_video_with_a_frame_per_step(capsys, tmp_path):
     ("argv", "expected"),
     [
         (("play", "Rearange2-v0"), "Did you mean 'smorl/Rearrange2-v0'"),
-        (("play", "Chess-v0"), "`smorl envs` lists them"),
+        (("play", "Chess-v0"), "`smorl envs` lists ours"),
         (("play", "Push1-v0", "--episodes", "0"), "--episodes is 0"),
         (("play", "Push1-v0", "--seed", "-1"), "--seed is -1"),
         (("play", "Push1-v0", "--video", "film.avi"), "unsupported suffix '.avi'"),

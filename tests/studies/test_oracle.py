@@ -73,7 +73,7 @@ def look(envs, parts, lost=None):
 
 
 def places(envs):
-    return envs.truth.places()
+    return envs.truth.places().astype(np.float32)
 
 
 def test_without_parts_nothing_changes(envs):
