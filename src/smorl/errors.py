@@ -24,6 +24,10 @@ class DamagedFile(SmorlError):
     """A file on disk is missing, truncated, or does not match its recorded hash."""
 
 
+class CannotWrite(SmorlError):
+    """A file or folder cannot be written: the disk is full, read-only, or not there."""
+
+
 class RunConflict(SmorlError):
     """A run folder exists and belongs to something else than what was asked for."""
 
@@ -32,7 +36,12 @@ class Diverged(SmorlError):
     """Training produced NaN or exploding values and was stopped."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" when a known word is close to `word`, else ""."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" Did you mean {close[0]!r}?" if close else ""
+def did_you_mean(word: str, known: Iterable[str], prefix: str = "", suffix: str = "") -> str:
+    """Return " Did you mean 'x'?" when a known word is close to `word`, else "".
+
+    `prefix` and `suffix` are what all known words share: likeness in these says nothing.
+    """
+    names = {name.removeprefix(prefix).removesuffix(suffix): name for name in known}
+    short = word[:100].removeprefix(prefix).removesuffix(suffix)
+    close = difflib.get_close_matches(short, list(names), n=1, cutoff=0.6)
+    return f" Did you mean {names[close[0]]!r}?" if close else ""

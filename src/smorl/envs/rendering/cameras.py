@@ -79,9 +79,9 @@ def get_camera(camera: str | Camera) -> Camera:
     """Return a camera by name, or the camera itself."""
     if isinstance(camera, Camera):
         return camera
-    if camera not in CAMERAS:
+    if not isinstance(camera, str) or camera not in CAMERAS:
         raise InvalidInput(
-            f"Unknown camera {camera!r}.{did_you_mean(str(camera), CAMERAS)} "
+            f"Unknown camera {camera!r:.80}.{did_you_mean(str(camera), CAMERAS)} "
             f"Known cameras: {', '.join(CAMERAS)}; or pass a Camera."
         )
     return CAMERAS[camera]

@@ -34,6 +34,8 @@ def check_actions(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
 def check_options(options: Mapping[str, Any] | None, extra: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the reset options as a dict without unknown names; None values count as absent."""
     known = (*RESET_OPTIONS, *extra)
+    if not isinstance(options, Mapping | None):
+        raise InvalidInput(f"options={options!r:.80}; pass a dict of {', '.join(known)}, or None.")
     for name in options or {}:
         if name not in known:
             hint = did_you_mean(str(name), known)
@@ -112,24 +114,78 @@ def check_colours(colours: Any, default: np.ndarray) -> np.ndarray:
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, else raise with the nearest choice."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         hint = did_you_mean(str(value), choices)
-        raise InvalidInput(f"{name}={value!r}; use {' or '.join(map(repr, choices))}.{hint}")
+        raise InvalidInput(f"{name}={value!r:.80}; use {' or '.join(map(repr, choices))}.{hint}")
     return value
 
 
-def check_count(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInput(f"{name}={value!r}; use a whole number of at least {least}.")
+def check_count(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """Return `value` as an int of at least `least` and at most `most`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        limit = "" if most is None else f" and at most {most}"
+        raise InvalidInput(f"{name}={value!r:.80}; use a whole number of at least {least}{limit}.")
     return int(value)
+
+
+def check_seed(seed: Any) -> int | None:
+    """Return a seed of `reset`: a whole number of at least 0, or None to go on as before."""
+    return None if seed is None else check_count(seed, "seed", 0)
+
+
+def check_rewarded(achieved: Any, desired: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return two goals as arrays of numbers of one shape, apart from leading axes."""
+    arrays = [_plain_array(value) for value in (achieved, desired)]
+    for name, array in zip(("achieved_goal", "desired_goal"), arrays, strict=True):
+        if array.dtype.kind not in "buif" or not array.ndim:
+            raise InvalidInput(f"{name}={array!r:.80}; pass an array of numbers.")
+    pictures = [array.dtype == np.uint8 for array in arrays]
+    axes = 3 if pictures[0] else 1
+    shapes = [array.shape[-axes:] for array in arrays]
+    if pictures[0] != pictures[1] or shapes[0] != shapes[1] or len(shapes[0]) < axes:
+        raise InvalidInput(
+            f"goals of shapes {arrays[0].shape} and {arrays[1].shape} ({arrays[0].dtype} and "
+            f"{arrays[1].dtype}) cannot be compared; pass two of this environment's goals."
+        )
+    try:
+        np.broadcast_shapes(arrays[0].shape, arrays[1].shape)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{arrays[0].shape} and {arrays[1].shape} are not as many goals; pass one for each."
+        ) from error
+    return arrays[0], arrays[1]
+
+
+def check_state(found: Any, own: Mapping[str, np.ndarray]) -> None:
+    """Raise unless `found` has the names, shapes and kinds of `own`, and finite numbers."""
+    if not isinstance(found, Mapping):
+        raise InvalidInput(f"state={found!r:.80}; pass what get_state returned.")
+    for name, wanted in own.items():
+        array = _plain_array(found[name]) if name in found else None
+        if array is None or array.shape != wanted.shape or array.dtype.kind != wanted.dtype.kind:
+            holds = "nothing" if array is None else f"{array.dtype} {array.shape}"
+            raise InvalidInput(
+                f"state[{name!r}] holds {holds}, not {wanted.dtype} {wanted.shape}; pass what "
+                "get_state of such an environment returned."
+            )
+        if not np.isfinite(array).all():
+            raise InvalidInput(f"state[{name!r}] is not finite; pass what get_state returned.")
+
+
+def _plain_array(value: Any) -> np.ndarray:
+    """Return `value` as an array, one of objects where it is nothing regular."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.asarray(None)
 
 
 def _as_array(value: Any, name: str) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name}={value!r} is not an array of numbers.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name}={value!r:.80} is not an array of numbers.") from error
 
 
 def _per_row(value: Any, name: str, rows: int, shape: tuple[int, ...]) -> np.ndarray:

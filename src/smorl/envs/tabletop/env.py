@@ -8,7 +8,7 @@ import numpy as np
 from smorl.envs.tabletop import checks
 from smorl.envs.tabletop.truth import TabletopTruth
 from smorl.envs.tabletop.views import TableViews
-from smorl.envs.tabletop.world import Arrays, World, goal_reward
+from smorl.envs.tabletop.world import LARGEST_PICTURE, Arrays, World, goal_reward
 from smorl.errors import NotReset
 
 RENDER_SIZE = 480
@@ -38,7 +38,7 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
     ):
         self.world = World(1, **settings)
         self.render_mode = check_render_mode(render_mode)
-        self.render_size = checks.check_count(render_size, "render_size", 1)
+        self.render_size = checks.check_count(render_size, "render_size", 1, LARGEST_PICTURE)
         self.observation_space = self.world.observation_space
         self.action_space = self.world.action_space
         self._ready = False
@@ -46,8 +46,8 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
-        super().reset(seed=seed)
         checked = checks.check_options(options)
+        super().reset(seed=checks.check_seed(seed))
         self.world.reset(np.array([0]), [self.np_random], checked)
         self._ready = True
         return self._first(self.world.observe()), _single_info(self.world.info())
@@ -79,7 +79,7 @@ class TabletopEnv(gymnasium.Env[Any, Any]):
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
         """Return minus the Euclidean norm, over any leading axes; `info` is not used."""
-        return goal_reward(achieved_goal, desired_goal)
+        return goal_reward(*checks.check_rewarded(achieved_goal, desired_goal))
 
     @staticmethod
     def _first(observation: Arrays) -> Arrays:

@@ -88,12 +88,13 @@ class Task:
 
 def make_task(name: str, num_objects: int) -> Task:
     """Return the task `name` ("push" or "rearrange") with `num_objects` pucks."""
-    if name not in SUBTASK_STEPS:
-        hint = did_you_mean(name, SUBTASK_STEPS)
-        raise InvalidInput(f"Unknown task {name!r}; use 'push' or 'rearrange'.{hint}")
+    if not isinstance(name, str) or name not in SUBTASK_STEPS:
+        hint = did_you_mean(str(name), SUBTASK_STEPS)
+        raise InvalidInput(f"Unknown task {name!r:.80}; use 'push' or 'rearrange'.{hint}")
     limit = len(_PUSH_STARTS) if name == "push" else MAX_PUCKS
-    if isinstance(num_objects, bool) or num_objects not in range(1, limit + 1):
-        raise InvalidInput(f"num_objects={num_objects!r} with task {name!r}; use 1 to {limit}.")
+    whole = isinstance(num_objects, int | np.integer) and not isinstance(num_objects, bool)
+    if not whole or not 1 <= num_objects <= limit:
+        raise InvalidInput(f"num_objects={num_objects!r:.80} with task {name!r}; use 1 to {limit}.")
     n = int(num_objects)
     if name == "push":
         starts = np.array(_PUSH_STARTS[n])

@@ -12,7 +12,7 @@ from smorl.envs.tabletop import checks
 from smorl.envs.tabletop.env import METADATA, RENDER_SIZE, check_render_mode, require_reset
 from smorl.envs.tabletop.truth import TabletopTruth
 from smorl.envs.tabletop.views import TableViews
-from smorl.envs.tabletop.world import Arrays, World, goal_reward
+from smorl.envs.tabletop.world import LARGEST_PICTURE, Arrays, World, goal_reward
 from smorl.errors import InvalidInput
 
 _METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -40,7 +40,7 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
         self.world = World(num_envs, threads=threads, **settings)
         self.num_envs = self.world.num
         self.render_mode = check_render_mode(render_mode)
-        self.render_size = checks.check_count(render_size, "render_size", 1)
+        self.render_size = checks.check_count(render_size, "render_size", 1, LARGEST_PICTURE)
         if max_episode_steps is not None:
             checks.check_count(max_episode_steps, "max_episode_steps", 1)
         self.max_episode_steps = max_episode_steps
@@ -114,7 +114,7 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
         """Return minus the Euclidean norm, over any leading axes; `info` is not used."""
-        return goal_reward(achieved_goal, desired_goal)
+        return goal_reward(*checks.check_rewarded(achieved_goal, desired_goal))
 
     def get_state(self) -> tuple[Arrays, list[dict[str, Any]]]:
         """Return all that a resume needs: arrays, and one JSON-ready random state per row."""
@@ -123,18 +123,30 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
 
     def set_state(self, arrays: Arrays, generators: Sequence[Mapping[str, Any]]) -> None:
         """Restore what `get_state` returned on an env with the same settings after a reset."""
-        if len(generators) != self.num_envs:
-            raise InvalidInput(
-                f"{len(generators)} random states for {self.num_envs} rows; restore the state of "
-                "an env with as many rows that had been reset."
-            )
+        restored = self._generators(generators)
+        checks.check_state(arrays, {"elapsed_steps": self.elapsed_steps, **self.world.get_state()})
         self.world.set_state(arrays)
         self.elapsed_steps[:] = arrays["elapsed_steps"]
-        for row, state in enumerate(generators):
-            rng, _ = seeding.np_random(0)
-            rng.bit_generator.state = dict(state)
-            self._rngs[row] = rng
+        self._rngs[:] = restored
         self._ready[:] = True
+
+    def _generators(self, states: Sequence[Mapping[str, Any]]) -> list[np.random.Generator]:
+        """Return one generator per row, each where `get_state` found it."""
+        if not isinstance(states, Sequence) or len(states) != self.num_envs:
+            count = len(states) if isinstance(states, Sequence) else repr(states)[:80]
+            raise InvalidInput(
+                f"{count} random states for {self.num_envs} rows; restore the state of "
+                "an env with as many rows that had been reset."
+            )
+        restored = [seeding.np_random(0)[0] for _ in states]
+        try:
+            for rng, state in zip(restored, states, strict=True):
+                rng.bit_generator.state = dict(state)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise InvalidInput(
+                f"these are no random states ({error!r}); pass what get_state returned."
+            ) from error
+        return restored
 
     def _start(self, rows: np.ndarray, options: dict[str, Any]) -> None:
         rngs = [rng for row in rows if (rng := self._rngs[row]) is not None]
@@ -145,10 +157,10 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
     def _rows(self, mask: Any) -> np.ndarray:
         if mask is None:
             return np.arange(self.num_envs)
-        mask = np.asarray(mask)
+        mask = np.asarray(mask) if isinstance(mask, np.ndarray | Sequence) else np.asarray(None)
         if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
             raise InvalidInput(
-                f"reset_mask={mask!r}; pass a bool array of shape ({self.num_envs},) with at "
+                f"reset_mask={mask!r:.80}; pass a bool array of shape ({self.num_envs},) with at "
                 "least one True."
             )
         return np.flatnonzero(mask)
@@ -157,9 +169,12 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
         if seed is None:
             seeds: list[int | None] = [None] * self.num_envs
         elif isinstance(seed, int | np.integer):
-            seeds = [int(seed) + i for i in range(self.num_envs)]
+            first = checks.check_count(seed, "seed", 0)
+            seeds = [first + i for i in range(self.num_envs)]
         else:
-            seeds = [None if value is None else int(value) for value in seed]
+            if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
+                raise InvalidInput(f"seed={seed!r:.80}; pass a whole number, one per row, or None.")
+            seeds = [checks.check_seed(value) for value in seed]
         if len(seeds) != self.num_envs:
             raise InvalidInput(f"{len(seeds)} seeds for {self.num_envs} rows; pass one per row.")
         array = np.empty(self.num_envs, dtype=object)

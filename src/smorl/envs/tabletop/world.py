@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
+from smorl.envs.rendering.cameras import get_camera
 from smorl.envs.tabletop import checks
 from smorl.envs.tabletop.scene import FAST_PHYSICS, Physics, build_scene
 from smorl.envs.tabletop.simulation import HAND_HIGH, HAND_LOW, PUCK_HIGH, PUCK_LOW, Simulation
 from smorl.envs.tabletop.tasks import Task, make_task
+from smorl.errors import InvalidInput
 
 if TYPE_CHECKING:
     from smorl.envs.rendering.cameras import Camera
@@ -23,6 +25,7 @@ Arrays = dict[str, np.ndarray]
 
 # Paper: an episode counts as solved if hand and pucks are on average this near their goals.
 SUCCESS_DISTANCE = 0.05
+MOST_TABLES, MOST_THREADS, LARGEST_PICTURE = 100_000, 1024, 4096
 # The hand may overshoot its box a little, and spaces must contain every observation.
 _SPACE_MARGIN = 0.05
 
@@ -46,16 +49,19 @@ class World:
     ):
         checks.refuse_unknown(unknown, World)
         self.task: Task = make_task(task, num_objects)
-        self.num = checks.check_count(num, "num_envs", 1)
+        self.num = checks.check_count(num, "num_envs", 1, MOST_TABLES)
         self.visual = checks.check_choice(observation, "observation", ("state", "image")) == "image"
-        self.image_size = checks.check_count(image_size, "image_size", 1)
+        self.image_size = checks.check_count(image_size, "image_size", 1, LARGEST_PICTURE)
         self.camera = camera
         self.goal_images = bool(goal_images)
         self._random_colours = isinstance(colours, str)
         if self._random_colours:
             checks.check_choice(colours, "colours", ("random",))
         rgb = checks.check_colours(None if self._random_colours else colours, self.task.colours)
-        threads = checks.check_count(threads, "threads", 0)
+        threads = checks.check_count(threads, "threads", 0, MOST_THREADS)
+        if not isinstance(physics, Physics):
+            raise InvalidInput(f"physics={physics!r:.80}; pass a Physics of envs.tabletop.scene.")
+        get_camera(camera)
         self.simulation = Simulation(self.task.num_objects, self.num, threads, physics)
         self.puck_rgb = np.tile(rgb, (self.num, 1, 1))
         self.goal_hand = np.tile(self.simulation.initial_hand[:2], (self.num, 1))
