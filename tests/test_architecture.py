@@ -14,9 +14,9 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 # room of its own, above the evaluation it ends with.
 SCALOR_TRAINING = "representations.scalor.training"
 ORDER = [
-    "errors", "plugins", "images", "config", "explain", "settings_file", "seeding", "types",
-    "shipped", "envs", "runs", "goals", "representations", "replay", "dynamics", "learners",
-    "planning", "evaluation", SCALOR_TRAINING,
+    "errors", "files", "formats", "ranges", "plugins", "images", "config", "explain",
+    "settings_file", "seeding", "types", "shipped", "envs", "runs", "goals", "representations",
+    "replay", "dynamics", "learners", "planning", "evaluation", SCALOR_TRAINING,
     "methods", "training", "trained", "visualise", "studies", "presets", "paper",
     "cluster", "library", "page", "bench", "cli",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ union of several dataclasses is told apart by a `kind: Literal["..."]` field in 
 with a classmethod `of_kind` is a family, which that method knows by their `kind`.
 """
 
+import hashlib
 import json
 import math
 import types
@@ -13,9 +14,12 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from smorl.errors import InvalidInput, did_you_mean
+from smorl.formats import parse_json
+from smorl.ranges import OutOfRange
 
 JSON: TypeAlias = Any  # What `json.dumps` accepts; a recursive alias only gets in the way.
 Config = TypeVar("Config")
+_LARGEST = 1e30  # of any number in a config; beyond it arithmetic in float32 ends
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -30,6 +34,11 @@ def from_json(cls: type[Config], data: JSON) -> Config:
     Raises `InvalidInput` naming the dotted path for an unknown field or a value of a wrong type.
     """
     return _build(cls, data, "")
+
+
+def fingerprint(data: Mapping[str, JSON]) -> str:
+    """Return the hash of a config's JSON, whatever the order of its fields."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def diff(a: Mapping[str, JSON], b: Mapping[str, JSON], prefix: str = "") -> list[str]:
@@ -127,7 +136,10 @@ def _build(cls: Any, data: JSON, path: str) -> Any:
         if required and f.name not in data:
             raise InvalidInput(f"The field {dot + f.name!r} is missing and has no default.")
     values = {n: _convert(annotations[n], v, f"{dot}{n}") for n, v in data.items()}
-    return cls(**values)
+    try:
+        return cls(**values)
+    except OutOfRange as error:
+        raise error.below(path) from None
 
 
 def _convert(annotation: Any, value: JSON, path: str) -> Any:
@@ -155,7 +167,8 @@ def _accept(member: Any, value: JSON, path: str) -> tuple[bool, Any]:
         items = enumerate(value)
         return True, tuple(_convert(_item(member, i), v, f"{path}[{i}]") for i, v in items)
     if member is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return math.isfinite(value), float(value)
+        finite = math.isfinite(value) and abs(value) <= _LARGEST
+        return finite, float(value) if finite else None
     return type(value) is member, value
 
 
@@ -203,7 +216,8 @@ def _read(member: Any, text: str, path: str) -> JSON:
         return _WORDS[text.lower()]
     if member is int:
         # "1e5" is a whole number too.
-        return int(float(text)) if "e" in text and float(text).is_integer() else int(text)
+        number = float(text) if "e" in text else 0.5
+        return int(number) if math.isfinite(number) and number.is_integer() else int(text)
     if member is float:
         return float(text)
     if member is str:
@@ -215,7 +229,7 @@ def _read(member: Any, text: str, path: str) -> JSON:
         parts = text.strip("()[]").replace(",", " ").split()
         return [_parse(_item(member, i), part, f"{path}[{i}]") for i, part in enumerate(parts)]
     if is_dataclass(member):
-        return json.loads(text)
+        return parse_json(text)
     raise ValueError(text)
 
 
@@ -250,13 +264,3 @@ def _unknown_kind(annotation: Any, value: Mapping[str, JSON], path: str) -> str:
     kinds, got = [str(_kind(cls)) for cls in _classes(annotation)], value.get("kind")
     hint = did_you_mean(str(got), kinds)
     return f"{path}.kind must be one of {', '.join(kinds)}, got {_show(got)}.{hint}"
-
-
-def require(config: Any, checks: Mapping[str, bool]) -> None:
-    """Raise InvalidInput naming the first dotted field of `config` whose check is False."""
-    for path, good in checks.items():
-        if not good:
-            value = config
-            for name in path.split("."):
-                value = getattr(value, name)
-            raise InvalidInput(f"{path} = {value} is out of range; choose a valid value.")

@@ -107,7 +107,7 @@ def test_evaluate_films(finished, tmp_path):
         (["train", "debug", "--learner.lr", "-1"], "learner.lr = -1.0"),
         (["train", "debug", "--env", "smorl/Rearange2-v0"], "Did you mean 'smorl/Rearrange2-v0'"),
         (["train", "debug", "--env", "smorl/VisualRearrange2-v0"], "state observations"),
-        (["train", "debug", "--collect.replay_steps", "3"], "raise the capacity"),
+        (["train", "debug", "--collect.replay_steps", "3"], "at least one episode"),
         (["evaluate", "nowhere"], "is not a run"),
         (["presets", "debgu"], "Did you mean 'debug'"),
         (["curves", "nowhere"], "no runs"),

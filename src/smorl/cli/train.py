@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from smorl.cli.options import fields, overrides
+from smorl.formats import check_kinds, understood
 from smorl.library import default_folder, make_config
 from smorl.presets import get_preset
 from smorl.settings_file import read_settings
@@ -55,7 +56,11 @@ def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard:
 
 
 def _show(out: Path, result: dict) -> int:
-    sys.stderr.write(f"{out}: {in_words(result)}\n")
+    names = ("object_distance", "passive_distance", "pucks_within_5cm", "subgoals_solved")
+    with understood(out / "result.json", "a result"):
+        check_kinds(result, dict.fromkeys(names, int | float | None), "result")
+        sentence = in_words(result)
+    sys.stderr.write(f"{out}: {sentence}\n")
     # The distances of single episodes are for the file.
     shown = {name: value for name, value in result.items() if not isinstance(value, list)}
     sys.stdout.write(json.dumps(shown) + "\n")

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from smorl.dynamics.base import Bodies, View
 from smorl.dynamics.object_model import ObjectModel
 from smorl.goals.own_body import hand_and_things, steps_by_id
+from smorl.ranges import within
 from smorl.replay.relabel import frames
 from smorl.types import Episode, ObjectSet
 
@@ -34,6 +35,12 @@ class DynamicsConfig:
     lr: float = 1e-3
     updates_per_step: float = 0.04  # gradient steps per environment step
     moved: float = 0.15  # steps of the hand a thing must go to count as moved
+
+    def __post_init__(self) -> None:
+        within(self, {
+            "width": (1, 4096), "batch_size": (2, 10**6), "lr": (1e-9, 10),
+            "updates_per_step": (0, 1000), "moved": (0, 1e6),
+        })  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def find_env(name: str) -> str:
     wanted = env_id if "/" in env_id else f"{OWN}{env_id}"
     known = [known for known in gym.registry if known.startswith(OWN) or is_plugin(name)]
     raise InvalidInput(
-        f"unknown environment {name!r}.{did_you_mean(wanted, known)} `smorl envs` lists ours; "
+        f"unknown environment {name!r}.{did_you_mean(wanted, known, OWN, '-v0')} `smorl envs` lists ours; "
         "yours is named module:Env-v0, where importing the module registers it."
     )
 

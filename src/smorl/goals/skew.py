@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from smorl.errors import Diverged, InvalidInput
+from smorl.ranges import within
 
 _DECODED = 512  # latents decoded at once, which bounds the memory
 
@@ -58,20 +59,11 @@ class SkewConfig:
     spread: float | None = None
 
     def __post_init__(self) -> None:
-        checks = {
+        within(self, {
             # Positive powers prefer what is common; below -1 the rarest crowd out everything.
-            "power": -1 <= self.power <= 0,
-            "samples": self.samples >= 1,
-            "estimator": self.estimator in ("importance", "bound"),
-            "variance": self.variance is None or 0 < self.variance < math.inf,
-            "after": self.after >= 0,
-            "pictures": self.pictures is None or self.pictures >= 1,
-            "spread": self.spread is None or 0 < self.spread < 1,
-        }
-        for name, good in checks.items():
-            if not good:
-                value = getattr(self, name)
-                raise InvalidInput(f"skew: {name} = {value} is out of range; see SkewConfig.")
+            "power": (-1, 0), "samples": (1, 10_000), "variance": (1e-12, 1e12),
+            "after": (0, 10**12), "pictures": (1, 10**9), "spread": (1e-6, 1 - 1e-6),
+        })  # fmt: skip
 
 
 RELEASE_SKEW = SkewConfig(estimator="bound", variance=math.e)

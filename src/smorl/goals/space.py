@@ -16,6 +16,7 @@ from smorl.goals.matching import Match, match, match_id, take_goal, take_object
 from smorl.goals.own_body import StillnessModel, disturbance
 from smorl.goals.priors import Prior
 from smorl.goals.rewards import place_reward
+from smorl.ranges import require, within
 from smorl.types import ObjectGoal, ObjectSet
 
 
@@ -40,6 +41,18 @@ class GoalConfig:
     # The uniform prior's box for one object. Release: the environments' goal box.
     low: tuple[float, ...] = (-0.2, 0.45)
     high: tuple[float, ...] = (0.2, 0.7)  # the box's other corner
+
+    def __post_init__(self) -> None:
+        within(self, {
+            "match_threshold": (0, 1e6), "no_match_reward": (-1e6, 0), "solved_threshold": (0, 1e6),
+            "disturbance_penalty": (0, 1e6), "object_goal_bias": (0, 1e6), "low": (-1e3, 1e3),
+            "high": (-1e3, 1e3),
+        })  # fmt: skip
+        ordered = all(a < b for a, b in zip(self.low, self.high, strict=False))
+        require(self, {
+            "low": (len(self.low) == 2, "two numbers, x and y"),
+            "high": (len(self.high) == 2 and ordered, f"two numbers above low, {self.low}"),
+        })  # fmt: skip
 
 
 @dataclass(frozen=True)

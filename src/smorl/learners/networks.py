@@ -16,7 +16,10 @@ from smorl.learners.gradients import squashed_sample
 from smorl.learners.layers import EnsembleMLP
 from smorl.learners.seen import Seen
 from smorl.learners.set_encoders import TorsoConfig, build_torso
+from smorl.ranges import require, within
 from smorl.types import ObjectLayout
+
+_HIDDEN = ("policy_hidden", "critic_hidden")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,14 @@ class NetworkConfig:
     motion: bool = False  # let the network see how far objects have gone since the last frame
     critic_norm: bool = False  # layer normalisation in the critics
     policy_norm: bool = False  # layer normalisation in the policy
+
+    def __post_init__(self) -> None:
+        within(self, {
+            "policy_hidden": (1, 4096), "critic_hidden": (1, 4096), "hidden_bias": (-10, 10),
+            "initial_std": (1e-6, 0.999),
+        })  # fmt: skip
+        layers = {name: 1 <= len(getattr(self, name)) <= 16 for name in _HIDDEN}
+        require(self, {name: (good, "1 to 16 layers") for name, good in layers.items()})
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from torch import Tensor
 from smorl.learners.base import LearnerConfig
 from smorl.learners.networks import Folded, Inputs, NetworkConfig, Policy, TwinCritic
 from smorl.learners.seen import Seen
+from smorl.ranges import within
 from smorl.types import Batch, ObjectLayout
 
 
@@ -30,6 +31,14 @@ class SacConfig(LearnerConfig):
     # (Paper), 0 their mean, which is ours for pixels (docs/learner.md).
     pessimism: float = 1.0
     lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
+
+    def __post_init__(self) -> None:
+        within(self, {
+            "batch_size": (1, 1_000_000), "lr": (1e-9, 10), "discount": (0, 0.999999),
+            "target_rate": (0, 1), "target_entropy": (-1000, 1000),
+            "initial_temperature": (1e-6, 1e6), "reward_scale": (1e-6, 1e6),
+            "policy_every": (1, 1_000_000), "pessimism": (0, 1), "lr_end": (0, 1),
+        })  # fmt: skip
 
     def build(
         self,

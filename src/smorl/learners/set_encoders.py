@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from smorl.learners.gradients import attend, attention_weights
 from smorl.learners.layers import EnsembleLinear
 from smorl.learners.seen import Seen, attention_mask, with_matched
+from smorl.ranges import require, within
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,19 @@ class TorsoConfig:
     free_heads: int = 1  # heads of the learned, goal-unconditional queries
     queries: int = 0  # M learned queries; 0 switches the unconditional part off
     aggregate: int = 128  # width of the DeepSets sum
+
+    def __post_init__(self) -> None:
+        within(self, {
+            "embedding": (1, 4096), "heads": (0, 64), "free_heads": (1, 64), "queries": (0, 64),
+            "aggregate": (1, 4096),
+        })  # fmt: skip
+        if self.kind == "attention":
+            share, free = self.embedding % max(1, self.heads), self.embedding % self.free_heads
+            whole = f"a divisor of embedding, {self.embedding}"
+            require(self, {
+                "heads": (share == 0 and self.heads + self.queries > 0, f"{whole}, or queries > 0"),
+                "free_heads": (free == 0 or not self.queries, whole),
+            })  # fmt: skip
 
 
 class AttentionHeads(nn.Module):

@@ -17,7 +17,7 @@ from smorl.presets.perception import get_perception_preset
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.trained.loading import LoadedRun, load_run
-from smorl.training.settings import RunConfig
+from smorl.training.settings import RunConfig, customised
 
 
 def train(
@@ -100,7 +100,7 @@ def make_config(preset: str | RunConfig, seed: int | None, overrides: dict[str, 
     given = _texts(overrides) | ({} if seed is None else {"seed": str(seed)})
     if given.get("perception") == "shipped":  # the one that comes with the package
         given["perception"] = f"shipped:{base.perception}"
-    return override(base, given)
+    return customised(base, given)
 
 
 def default_folder(name: str, config: RunConfig) -> Path:

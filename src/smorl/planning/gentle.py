@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from smorl.goals.own_body import StillnessModel, hand_and_things, steps_by_id
+from smorl.ranges import within
 from smorl.types import ObjectSet
 
 _FEW = 20  # contacts below which nothing can be fitted
@@ -26,6 +27,9 @@ class GentleConfig:
     """How an agent approaches objects."""
 
     floor: float = 0.28  # share of an action that is left where body and object touch
+
+    def __post_init__(self) -> None:
+        within(self, {"floor": (1e-3, 1)})
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from smorl.dynamics.base import Bodies, Dynamics, View
 from smorl.planning.base import Situation
 from smorl.planning.gentle import GentleContact
 from smorl.planning.imagined import Slow, Task
+from smorl.ranges import within
 from smorl.types import ObjectLayout
 
 _HELD = 0.2  # share of the sequences that hold one random action
@@ -40,6 +41,12 @@ class PlanConfig:
     # without a goal move by it, in lengths that the current object is away for a step.
     keep: float = 10.0
     value: bool = True  # add the critic's value at the end
+
+    def __post_init__(self) -> None:
+        within(self, {
+            "horizon": (1, 1000), "samples": (2, 10**5), "refinements": (0, 1000),
+            "temperature": (0, 1e6), "noise": (0, 1e3), "keep": (0, 1e6),
+        })  # fmt: skip
 
 
 class Learned(Protocol):

@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from smorl.ranges import within
+
 Order = Literal["cycle", "easiest", "hardest", "gain"]
 Scores = Callable[[], "np.ndarray | None"]
 
@@ -26,6 +28,9 @@ class SubgoalConfig:
     # Whether the place of the agent's own body in the goal picture is a sub-goal, too (Paper: yes).
     # On its way there the body may push what is done already; distances are of objects only.
     own_body: bool = True
+
+    def __post_init__(self) -> None:
+        within(self, {"length": (1, 10_000), "attempts": (1, 10_000)})
 
     @property
     def steps(self) -> int:

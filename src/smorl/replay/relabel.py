@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smorl.errors import InvalidInput
 from smorl.goals.matching import for_each, take_goal, take_object, take_objects
 from smorl.goals.space import GoalSpace, draw_object
+from smorl.ranges import require, within
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 
 
@@ -30,11 +30,11 @@ class RelabelConfig:
     moved: float = 0.01  # metres an object must go to count as moved
 
     def __post_init__(self) -> None:
-        parts = (self.rollout, self.future, self.imagined)
-        if min(parts) < 0 or abs(sum(parts) - 1) > 1e-6:
-            raise InvalidInput(
-                f"relabelling fractions must be non-negative and sum to 1, got {parts}."
-            )
+        shares = ("rollout", "future", "imagined", "any_object")
+        within(self, {**dict.fromkeys(shares, (0, 1)), "moved": (0, 1e6)})
+        total = self.rollout + self.future + self.imagined
+        rest = 1 - self.rollout - self.future
+        require(self, {"imagined": (abs(total - 1) <= 1e-6, f"{rest:.6g}: shares sum to 1")})
 
     def counts(self, batch: int) -> tuple[int, int, int]:
         """Return how many of `batch` are rollout, future and imagined goals."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from smorl.config import require
+from smorl.config import override
 from smorl.dynamics.fitting import DynamicsConfig
 from smorl.envs.factory import View
+from smorl.envs.rendering.cameras import get_camera
 from smorl.errors import InvalidInput
 from smorl.goals.skew import SkewConfig
 from smorl.goals.space import GoalConfig
@@ -19,6 +21,7 @@ from smorl.planning.controllers import ControllerName
 from smorl.planning.gentle import GentleConfig
 from smorl.planning.model_predictive import PlanConfig
 from smorl.planning.subgoals import SubgoalConfig
+from smorl.ranges import require, within
 from smorl.replay.relabel import RelabelConfig
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.vae.settings import VaeConfig, VaeTraining
@@ -40,6 +43,19 @@ class CollectConfig:
     # Ours: so many processes on Ray play rounds one ahead of the learner (training/ahead.py).
     collectors: int = 0
 
+    def __post_init__(self) -> None:
+        within(self, {
+            "total_steps": (1, 10**12), "initial_steps": (0, 10**12), "num_envs": (1, 10_000),
+            "horizon": (2, 10_000), "goals_per_reset": (1, 10_000), "replay_steps": (2, 10**15),
+            "updates_per_step": (0, 1000), "collectors": (0, self.num_envs),
+        })  # fmt: skip
+        fits = self.replay_steps >= self.horizon
+        shares = self.collectors == 0 or self.num_envs % self.collectors == 0
+        require(self, {
+            "replay_steps": (fits, f"at least one episode of {self.horizon} steps"),
+            "collectors": (shares, f"a divisor of num_envs, {self.num_envs}, which they share"),
+        })  # fmt: skip
+
 
 @dataclass(frozen=True)
 class EvaluationConfig:
@@ -55,6 +71,12 @@ class EvaluationConfig:
     controller: ControllerName = "policy"
     subgoals: SubgoalConfig = field(default_factory=SubgoalConfig)
 
+    def __post_init__(self) -> None:
+        within(self, {
+            "every": (1, 10**12), "episodes": (1, 10**6), "final_episodes": (1, 10**6),
+            "seed": (0, 2**31), "solved_threshold": (0, 1e6),
+        })  # fmt: skip
+
 
 @dataclass(frozen=True)
 class LatentConfig:
@@ -67,6 +89,9 @@ class LatentConfig:
     # pictures, drawn by `skew` (None: all alike).
     goals: Literal["prior", "replay"] = "prior"
     skew: SkewConfig | None = None
+
+    def __post_init__(self) -> None:
+        get_camera(self.camera)
 
 
 @dataclass(frozen=True)
@@ -102,34 +127,12 @@ class RunConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:
-        checks = {
-            "seed": self.seed >= 0,
-            "threads": self.threads >= 1,
-            "collect.num_envs": self.collect.num_envs >= 1,
-            "collect.horizon": self.collect.horizon >= 2,
-            "collect.goals_per_reset": self.collect.goals_per_reset >= 1,
-            "collect.updates_per_step": self.collect.updates_per_step >= 0,
-            "collect.collectors": 0 <= self.collect.collectors <= self.collect.num_envs,
-            # A VAE is trained on the random data before anything else.
-            "collect.initial_steps": self.collect.initial_steps >= (self.latent is not None),
-            "learner.batch_size": self.learner.batch_size >= 1,
-            "learner.lr": self.learner.lr > 0,
-            "learner.discount": 0 <= self.learner.discount < 1,
-            "gentle": self.gentle is None or 0 < self.gentle.floor <= 1,
-            "dynamics": self.dynamics is None or self.dynamics.batch_size >= 2,
-            "planning.horizon": self.planning.horizon >= 1,
-            "planning.samples": self.planning.samples >= 2,
-            "planning.refinements": self.planning.refinements >= 0,
-            "planning.temperature": self.planning.temperature >= 0,
-            "evaluation.every": self.evaluation.every >= 1,
-            "evaluation.episodes": self.evaluation.episodes >= 1,
-        }
-        require(self, checks)
-        if self.collect.collectors and (self.collect.num_envs % self.collect.collectors):
-            raise InvalidInput(
-                f"collect.num_envs = {self.collect.num_envs} cannot be shared by "
-                f"{self.collect.collectors} collectors; choose a number that divides it."
-            )
+        within(self, {
+            "seed": (0, 2**63), "threads": (1, 1024), "checkpoint_minutes": (0, 10_000),
+        })  # fmt: skip
+        # A VAE is trained on the random data before anything else.
+        enough = self.collect.initial_steps >= (self.latent is not None)
+        require(self, {"collect.initial_steps": (enough, "at least 1 where a VAE is trained")})
         if self.collect.collectors and self.latent is not None:
             raise InvalidInput(
                 f"method {self.method} trains its VAE along with the agent, which collectors "
@@ -153,3 +156,13 @@ class RunConfig:
         if self.latent is None:
             return None
         return View(self.latent.camera, self.latent.model.image_size)
+
+
+def customised(config: RunConfig, given: Mapping[str, str]) -> RunConfig:
+    """Return the settings with fields replaced by their dotted names, read from text.
+
+    Who changes the number of evaluation episodes means the evaluation at the end as well.
+    """
+    episodes = given.get("evaluation.episodes")
+    final = {} if episodes is None else {"evaluation.final_episodes": episodes}
+    return override(config, {**final, **given})

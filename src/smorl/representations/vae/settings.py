@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from smorl.errors import InvalidInput
+from smorl.ranges import LARGEST_LAYER, require, within
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,22 @@ class VaeConfig:
     init: Literal["release", "torch"] = "torch"
 
     def __post_init__(self) -> None:
-        checks = {
-            # Three halvings on the way in, two doublings on the way out.
-            "image_size": self.image_size >= 8 and self.image_size % 8 == 0,
-            "latent": self.latent >= 1,
-            "beta": self.beta >= 0,
-            "variance": self.variance > 0,
-            "min_variance": 0 < self.min_variance <= 1,
-            "channels": self.channels >= 1,
-            "hidden": self.hidden >= 1,
-            "decoder_hidden": self.decoder_hidden >= 1,
-            "decoder_channels": min(self.decoder_channels) >= 1,
-            "output": self.output in ("clamp", "linear"),
-            "init": self.init in ("release", "torch"),
+        within(self, {
+            "image_size": (8, 512), "latent": (1, 1024), "beta": (0, 1e6), "variance": (1e-9, 1e9),
+            "min_variance": (1e-12, 1), "channels": (1, 1024), "hidden": (1, 65_536),
+            "decoder_hidden": (1, 65_536), "decoder_channels": (1, 1024),
+        })  # fmt: skip
+        small, quarter = self.image_size // 8, self.image_size // 4
+        ends = {
+            "hidden": self.hidden * self.channels * small**2,
+            "decoder_hidden": self.decoder_hidden * self.decoder_channels[0] * quarter**2,
         }
-        _refuse("vae", self, checks)
+        require(self, {
+            # Three halvings on the way in, two doublings on the way out.
+            "image_size": (self.image_size % 8 == 0, "a multiple of 8"),
+            **{name: (size <= LARGEST_LAYER, "smaller: the layer has gigabytes")
+               for name, size in ends.items()},
+        })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class Phase:
     every: int
     batches: int
     until: int | None = None
+
+    def __post_init__(self) -> None:
+        within(self, {"every": (1, 10**12), "batches": (0, 10**9), "until": (1, 10**12)})
 
 
 @dataclass(frozen=True)
@@ -72,18 +76,12 @@ class VaeTraining:
     phases: tuple[Phase, ...] = ()  # none: the model is frozen from then on (RIG)
 
     def __post_init__(self) -> None:
-        steps, start = [], 0
-        for phase in self.phases:
-            end = phase.until
-            steps.append(phase.every >= 1 and phase.batches >= 0 and (end is None or end > start))
-            start = float("inf") if end is None else end
-        checks = {
-            "lr": self.lr > 0,
-            "batch": self.batch >= 1,
-            "initial": self.initial >= 0,
-            "phases": all(steps),
-        }
-        _refuse("vae training", self, checks)
+        within(self, {"lr": (1e-9, 10), "batch": (1, 1_000_000), "initial": (0, 10**9)})
+        ends = [phase.until for phase in self.phases]
+        last = [end is not None for end in ends[:-1]]
+        known = [end for end in ends if end is not None]
+        ordered = all(last) and known == sorted(set(known)) and len(ends) <= 100
+        require(self, {"phases": (ordered, "at most 100 phases, each until later than the last")})
 
 
 def batches_due(phases: tuple[Phase, ...], before: int, after: int) -> int:
@@ -147,10 +145,3 @@ def _fast(initial: int, *phases: Phase) -> VaeTraining:
 
 def _latent(pucks: int) -> int:
     return 4 if pucks == 1 else 16
-
-
-def _refuse(where: str, config: object, checks: dict[str, bool]) -> None:
-    for name, good in checks.items():
-        if not good:
-            value = getattr(config, name)
-            raise InvalidInput(f"{where}: {name} = {value} is out of range; choose a valid value.")

@@ -1,8 +1,22 @@
 """Sizes, priors and schedules of SCALOR. Defaults are the fast model's; see presets/."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from smorl.errors import InvalidInput
+from smorl.ranges import require, within
+
+_SHARE, _STEPS = (0, 1), (0, 10**9)
+_RANGES = {
+    "image_size": (8, 512), "cells": (1, 32), "glimpse": (4, 128), "what": (1, 256),
+    "slots": (1, 64), "proposals": (1, 1024), "channels": (16, 1024), "hidden": (1, 4096),
+    "tracker": (1, 4096), "lstm_layers": (1, 8), "size": (1e-3, 2), "size_range": (1e-6, 2),
+    "ratio": (1e-3, 100), "ratio_range": (0, 100), "where_std": (-20, 20), "step_range": (1e-3, 2),
+    "window": (0, 2), "sigma": (1e-4, 10), "paint": (-100, 100), "presence_logit": (0.1, 100),
+    "presence_bias": (-20, 20), "mask_bias": (-20, 20), "prior_start": (1e-30, 1 - 1e-6),
+    "prior_end": (1e-30, 1 - 1e-6), "prior_steps": _STEPS, "temperature_start": (1e-3, 100),
+    "temperature_end": (1e-3, 100), "temperature_steps": _STEPS, "explained": _SHARE,
+    "overlap": _SHARE, "coexist": _SHARE, "born": _SHARE, "forget": (0, 0.999), "dies": (0, 100),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -16,12 +30,14 @@ class ScalorConfig:
     what: int = 8  # dimensions of appearance
     slots: int = 6  # the most objects tracked at once
     proposals: int = 4  # cells considered per frame after the first; cells**2 considers all
-    networks: str = "fast"  # "fast": patches and MLP glimpses; "paper": the convolutions of SCALOR
+    # "fast": patches and MLP glimpses; "paper": the convolutions of SCALOR
+    networks: Literal["fast", "paper"] = "fast"
     channels: int = 64  # of the image encoding
     hidden: int = 128  # of the per-object networks
     tracker: int = 64  # recurrent state per object
     lstm_layers: int = 1  # of the recurrent image encoding
-    background: str = "static"  # "static": the median of the data; "decoded": a network
+    # "static": the median of the data; "decoded": a network
+    background: Literal["static", "decoded"] = "static"
 
     # Geometry
     size: float = 0.28  # half extent of a box: size +- size_range
@@ -52,28 +68,21 @@ class ScalorConfig:
     dies: float = 0.6  # accumulated absence at which a tracked object is dropped
 
     def __post_init__(self) -> None:
-        _one_of("networks", self.networks, ("fast", "paper"))
-        _one_of("background", self.background, ("static", "decoded"))
-        side = self.image_size // max(1, self.cells)
+        within(self, _RANGES)
+        side = self.image_size // self.cells
         paper = self.networks == "paper"
-        checks = {
-            "cells": self.cells >= 1,
-            "image_size": side * self.cells == self.image_size and side in (8, 16, 32),
-            "glimpse": self.glimpse >= 4 and not (paper and self.glimpse % 8),
-            "channels": self.channels >= 16 and self.channels % 16 == 0,
-            "what": self.what >= 1,
-            "slots": self.slots >= 1,
-            "proposals": 1 <= self.proposals <= self.cells**2,
-            "sigma": self.sigma > 0,
-            "size_range": 0 < self.size_range < self.size,
-            "ratio_range": 0 <= self.ratio_range < self.ratio,
-            "forget": 0 <= self.forget < 1,
-            "prior_end": 0 < self.prior_end <= self.prior_start < 1,
-            "temperature_end": 0 < self.temperature_end <= self.temperature_start,
-        }
-        for name, good in checks.items():
-            if not good:
-                raise InvalidInput(f"scalor.{name} = {getattr(self, name)} is out of range.")
+        require(self, {
+            "image_size": (side * self.cells == self.image_size and side in (8, 16, 32),
+                           "8, 16 or 32 times cells"),
+            "glimpse": (not (paper and self.glimpse % 8), "a multiple of 8 with these networks"),
+            "channels": (self.channels % 16 == 0, "a multiple of 16"),
+            "proposals": (self.proposals <= self.cells**2, f"at most cells ** 2, {self.cells**2}"),
+            "size_range": (self.size_range < self.size, f"below size, {self.size}"),
+            "ratio_range": (self.ratio_range < self.ratio, f"below ratio, {self.ratio}"),
+            "prior_end": (self.prior_end <= self.prior_start, "at most prior_start"),
+            "temperature_end": (self.temperature_end <= self.temperature_start,
+                                "at most temperature_start"),
+        })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,8 +105,3 @@ def schedule(config: ScalorConfig, step: int) -> Schedule:
         ),
         presence_prior=fall(config.prior_start, config.prior_end, config.prior_steps),
     )
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InvalidInput(f"scalor.{name} = {value!r}; choose one of {', '.join(known)}.")

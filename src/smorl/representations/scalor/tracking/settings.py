@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from smorl.errors import InvalidInput
+from smorl.ranges import within
 from smorl.representations.scalor.tracking.masks import FOOT
 
 _PLAIN = {
@@ -51,21 +51,10 @@ class TrackerConfig:
     depth_order: bool = True  # depth as an order from far to near; False: the model's own number
 
     def __post_init__(self) -> None:
-        checks = {
-            "first_passes": self.first_passes >= 1,
-            "memory": self.memory >= 0,
-            "same": self.same is None or self.same >= 0,
-            "smooth": 0 <= self.smooth < 1,
-            "patience": self.patience >= 0,
-            "settle": self.settle >= 0,
-            "foot": self.foot >= 0,
-        }
-        for name, good in checks.items():
-            if not good:
-                raise InvalidInput(
-                    f"tracker.{name} = {getattr(self, name)} is out of range: first_passes is at "
-                    "least 1, smooth a share below 1, the others at least 0."
-                )
+        within(self, {
+            "first_passes": (1, 100), "memory": (0, 10**6), "same": (0, 1e6), "smooth": (0, 0.9999),
+            "patience": (0, 10**6), "settle": (0, 10), "foot": (0, 10),
+        })  # fmt: skip
 
     @classmethod
     def plain(cls, **settings: Any) -> TrackerConfig:

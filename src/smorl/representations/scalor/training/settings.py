@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from smorl.config import require
+from smorl.ranges import require, within
 from smorl.representations.scalor.model.settings import ScalorConfig
 
 
@@ -17,6 +17,9 @@ class SequencesConfig:
     episodes: int = 101  # how many
     steps: int = 100  # actions per episode; there is one frame more
     first_frames: float = 0.1  # share of training windows that start at a reset frame
+
+    def __post_init__(self) -> None:
+        within(self, {"episodes": (1, 10**6), "steps": (1, 10**6), "first_frames": (0, 1)})
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,13 @@ class OptimiseConfig:
     clip: float = 1.0  # largest norm of the gradient
     rotations: bool = False  # Release: every batch is seen in all four orientations
 
+    def __post_init__(self) -> None:
+        within(self, {
+            "iterations": (1, 10**9), "batch": (1, 10**5), "lengths": (1, 10**6), "lr": (1e-9, 10),
+            "lr_final": (0, 1), "decay_from": (0, 1), "warmup": (0, 10**9), "clip": (1e-6, 1e9),
+        })  # fmt: skip
+        require(self, {"warmup": (self.warmup < self.iterations, "less than iterations")})
+
 
 @dataclass(frozen=True)
 class HeldOutConfig:
@@ -42,6 +52,9 @@ class HeldOutConfig:
 
     episodes: int = 50  # how many
     seed: int = 1_000_000  # of the first episode
+
+    def __post_init__(self) -> None:
+        within(self, {"episodes": (1, 10**6), "seed": (0, 2**31)})
 
 
 @dataclass(frozen=True)
@@ -60,26 +73,15 @@ class PerceptionConfig:
     evaluation: HeldOutConfig = field(default_factory=HeldOutConfig)
 
     def __post_init__(self) -> None:
-        o, data = self.optimise, self.data
-        checks = {
-            "seed": self.seed >= 0,
-            "threads": self.threads >= 1,
-            "restarts": self.restarts >= 0,
-            "log_every": self.log_every >= 1,
-            "data.episodes": data.episodes >= 1,
-            "data.steps": data.steps >= 1,
-            "data.first_frames": 0 <= data.first_frames <= 1,
-            "optimise.iterations": o.iterations >= 1,
-            "optimise.batch": o.batch >= 1,
-            "optimise.lengths": bool(o.lengths) and _within(o.lengths, 1, data.steps + 1),
-            "optimise.lr": o.lr > 0,
-            "optimise.lr_final": 0 <= o.lr_final <= 1,
-            "optimise.decay_from": 0 <= o.decay_from <= 1,
-            "optimise.warmup": 0 <= o.warmup < o.iterations,
-            "optimise.clip": o.clip > 0,
-            "evaluation.episodes": self.evaluation.episodes >= 1,
-        }
-        require(self, checks)
+        within(self, {
+            "seed": (0, 2**63), "threads": (1, 1024), "restarts": (0, 100), "log_every": (1, 10**9),
+            "checkpoint_minutes": (0, 10_000),
+        })  # fmt: skip
+        frames, lengths = self.data.steps + 1, self.optimise.lengths
+        good = 1 <= len(lengths) <= 1000 and max(lengths) <= frames
+        require(self, {
+            "optimise.lengths": (good, f"1 to {frames} frames each, as the data has"),
+        })  # fmt: skip
 
 
 def window_length(config: OptimiseConfig, iteration: int) -> int:
@@ -105,7 +107,3 @@ def learning_rate(config: OptimiseConfig, iteration: int) -> float:
     if config.decay == "cosine":
         share = (1 - math.cos(math.pi * share)) / 2
     return config.lr * (1 + (config.lr_final - 1) * share)
-
-
-def _within(values: tuple[int, ...], low: int, high: int) -> bool:
-    return all(low <= value <= high for value in values)
