@@ -181,7 +181,7 @@ def test_collected_data_can_be_given(data, tmp_path, capsys):
         (["evaluate", "shipped:nothing"], "come with the package"),
         (["evaluate", "shipped:nothing", "--episodes", "0"], "--episodes 0"),
         (["show", "nowhere", "--out", "a.png"], "is not a run"),
-        (["show", "nowhere"], "nothing to write"),
+        (["show", "nowhere"], "is not a run"),
         (["show", "nowhere", "--out", "a.png", "--imagine", "0"], "--imagine 0"),
         (["show", "nowhere", "--out", "a.jpg"], ".png"),
     ],

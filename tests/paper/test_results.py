@@ -86,7 +86,7 @@ def test_unfinished_and_damaged(tmp_path, capsys):
     assert main(["results", str(tmp_path)]) == 2
     assert "no finished run" in capsys.readouterr().err
     (tmp_path / "a" / "result.json").write_text("not json")
-    with pytest.raises(DamagedFile, match="readable result"):
+    with pytest.raises(DamagedFile, match=r"result\.json"):
         read_result(tmp_path / "a")
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from smorl.errors import DamagedFile
+from smorl.errors import CannotWrite, DamagedFile
 from smorl.replay.image_files import PictureFiles
 from smorl.replay.images import Pictures
-from smorl.runs.checkpoint import CannotSave
 from tests.replay.test_images import HORIZON, SIZE, pictures_of
 
 
@@ -129,5 +128,5 @@ def test_an_unwritable_folder_is_said(tmp_path):
     (tmp_path / "pictures").write_text("a file")
     pictures = store()
     add(pictures, 1)
-    with pytest.raises(CannotSave, match="Cannot save pictures"):
+    with pytest.raises(CannotWrite, match="Cannot write"):
         PictureFiles(tmp_path / "pictures").save(pictures)

@@ -12,10 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smorl.errors import DamagedFile, InvalidInput
+from smorl.errors import CannotWrite, DamagedFile, InvalidInput
 from smorl.runs import manifest
 from smorl.runs.checkpoint import (
-    CannotSave,
     generator_state,
     load_checkpoint,
     load_latest,
@@ -219,7 +218,7 @@ def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch, where):
             patch.setattr(manifest._HashingFile, "write", full_disk)
         else:
             patch.setattr(Path, where, lambda *_, **__: full_disk())
-        with pytest.raises(CannotSave) as caught:
+        with pytest.raises(CannotWrite) as caught:
             save(tmp_path, 2)
     message = str(caught.value)
     for part in ("000000002", "No space left", str(good), "intact", "free some space"):
@@ -235,7 +234,7 @@ def test_a_really_full_device(tmp_path, monkeypatch):
     real = manifest._HashingFile.__init__
     full = Path("/dev/full")
     monkeypatch.setattr(manifest._HashingFile, "__init__", lambda self, _: real(self, full))
-    with pytest.raises(CannotSave, match="No space left"):
+    with pytest.raises(CannotWrite, match="No space left"):
         save(tmp_path, 2)
     assert names(tmp_path) == []
 
@@ -250,7 +249,7 @@ def test_replacing_fails_without_losing_the_old(tmp_path, monkeypatch):
         return real(self, target)
 
     monkeypatch.setattr(Path, "rename", rename)
-    with pytest.raises(CannotSave, match="intact"):
+    with pytest.raises(CannotWrite, match="intact"):
         save(tmp_path, 1)
     assert load_checkpoint(good).step == 1
     assert names(tmp_path) == ["000000001"]
@@ -258,7 +257,7 @@ def test_replacing_fails_without_losing_the_old(tmp_path, monkeypatch):
 
 def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "occupied").write_text("mine")
-    with pytest.raises(CannotSave, match="occupied") as caught:
+    with pytest.raises(CannotWrite, match="occupied") as caught:
         save(tmp_path / "occupied", 1)
     assert "writable" in str(caught.value)
     assert (tmp_path / "occupied").read_text() == "mine"

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from smorl.errors import DamagedFile, InvalidInput, RunConflict, SmorlError
+from smorl.files import write_text
 from smorl.runs import versions
-from smorl.runs.folder import RunDir, atomic_write_text
+from smorl.runs.folder import RunDir
 
 CONFIG = {"preset": "debug", "seed": 0, "agent": {"lr": 0.001, "hidden": [64, 64]}}
 COMMAND = "smorl train debug"
@@ -213,7 +214,7 @@ def test_a_config_that_json_cannot_hold_writes_nothing(tmp_path):
 
 def test_atomic_write_keeps_text_exactly(tmp_path):
     for text in ("one\r\ntwo\n", "é", ""):
-        atomic_write_text(tmp_path / "a.txt", text)
+        write_text(tmp_path / "a.txt", text)
         assert (tmp_path / "a.txt").read_bytes() == text.encode()
 
 

@@ -159,6 +159,19 @@ def test_only_plain_values_are_logged(run, value):
         logger.metrics({"critic/x": value})
 
 
+class Full:
+    """A file on a full disk."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def write(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+
 def test_a_full_disk_is_a_clear_error(run, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -168,11 +181,10 @@ def test_a_full_disk_is_a_clear_error(run, monkeypatch):
         with pytest.raises(SmorlError, match=r"metrics\.jsonl.*No space left.*resume"):
             logger.position()
         monkeypatch.undo()
-    run.metrics.unlink()
-    run.metrics.symlink_to("/dev/full")
-    full_device = pytest.raises(SmorlError, match=r"metrics\.jsonl.*No space left")
-    with RunLogger(run, COLUMNS) as logger, full_device:
-        logger.metrics({"a": 1})
+    with RunLogger(run, COLUMNS) as logger:
+        monkeypatch.setattr(logger._metrics, "_file", Full(logger._metrics._file))
+        with pytest.raises(SmorlError, match=r"metrics\.jsonl.*No space left"):
+            logger.metrics({"a": 1})
 
 
 def test_an_unwritable_file_is_a_clear_error(run):

@@ -107,13 +107,13 @@ def test_what_is_wrong_is_said(file, run, tmp_path, capsys):
     arrays, header = read_tensors(file, KIND, FORMAT)
     bad = tmp_path / "bad.safetensors"
     write_tensors(bad, KIND, FORMAT, arrays, {**header, "config": {"method": "magic"}})
-    with pytest.raises(DamagedFile, match="settings are not those of this smorl"):
+    with pytest.raises(DamagedFile, match="does not hold an agent as this smorl writes it"):
         open_file(bad)
     other = {"shipped": "shipped:scalor-1", "sha256": "0"}
     write_tensors(bad, KIND, FORMAT, arrays, {**header, "perception": other})
     with pytest.raises(DamagedFile, match="another shipped:scalor-1"):
         open_file(bad)
-    with pytest.raises(DamagedFile, match="no readable header"):
+    with pytest.raises(DamagedFile, match="holds 'scalor'"):
         open_file(shipped.resolve("shipped:scalor-1"))
     capsys.readouterr()
     for command, message in (

@@ -1,6 +1,7 @@
 """The `smorl` command: one verb per module, imported only when it is used."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -58,14 +59,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = did_you_mean(verb, VERBS)
         sys.stderr.write(f"smorl: unknown verb {verb!r}.{hint} `smorl --help` lists the verbs.\n")
         return 2
-    module = importlib.import_module(VERBS[verb][0])
     try:
-        return int(module.main(args[1:]) or 0)
+        code = int(importlib.import_module(VERBS[verb][0]).main(args[1:]) or 0)
+        sys.stdout.flush()
+        return code
     except SmorlError as error:
-        sys.stderr.write(f"smorl {verb}: {error}\n")
-        return 2
+        return _say(verb, str(error))
+    except KeyboardInterrupt:
+        return _say(verb, "stopped. What was saved before is whole.", 130)
     except BrokenPipeError:  # `smorl presets | head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  what is left has no reader
         return 0
+    except MemoryError:
+        return _say(verb, "not enough memory; choose smaller settings.")
+    except OSError as error:  # e.g. a full disk behind `>`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  or the rest would fail again at exit
+        name = f" {error.filename}" if error.filename else ""
+        return _say(verb, f"the system says about{name or ' a file'}: {error.strerror or error}.")
+
+
+def _say(verb: str, text: str, code: int = 2) -> int:
+    sys.stderr.write(f"smorl {verb}: {text}\n")
+    return code
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from smorl.errors import InvalidInput
 from smorl.paper.figures.curves import draw_curves, find_runs, read_curve
+from smorl.paper.files import check_figures
 
 
 def main(argv: list[str]) -> int:
@@ -20,8 +20,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", default="curves.png", help=".png or .pdf (default curves.png)")
     args = parser.parse_args(argv)
     out = Path(args.out)
-    if out.suffix not in (".png", ".pdf"):
-        raise InvalidInput(f"--out {out} must end in .png or .pdf.")
+    check_figures([out])
     curves = [read_curve(path) for path in find_runs([Path(f) for f in args.folders])]
     draw_curves(curves, out)
     sys.stderr.write(f"{len(curves)} runs: {out}\n")

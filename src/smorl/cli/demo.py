@@ -25,14 +25,16 @@ def main(argv: list[str]) -> int:
 
     from smorl.cli.films import attention_picture, film
     from smorl.evaluation.evaluate import evaluate
+    from smorl.files import make_folder
     from smorl.trained.loading import load_run
     from smorl.visualise.video import check_writable, write_png, write_video
 
     started = time.monotonic()
     torch.set_num_threads(1)  # the networks are small: more threads only wait for each other
     video, picture = Path(args.out) / "film.mp4", Path(args.out) / "attention.png"
-    check_writable(video)
     run = load_run(args.run)
+    make_folder(video.parent)
+    check_writable(video)
     _say(
         f"{args.run}, trained for {run.env_steps} steps, gets {args.episodes} tables of {run.env} "
         "and for each a goal: how it should look ..."

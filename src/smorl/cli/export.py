@@ -16,7 +16,9 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     from smorl.trained.agent_file import export_agent
 
-    header = export_agent(Path(args.run), file)
+    header, notes = export_agent(Path(args.run), file)
+    for note in notes:
+        sys.stderr.write(f"Note: {note} The checkpoint before it was taken.\n")
     seeing = header["perception"]
     eyes = "" if seeing is None else f", perception {seeing['shipped'] or 'inside'}"
     sys.stdout.write(

@@ -41,13 +41,11 @@ def main(argv: list[str]) -> int:
 
 
 def _write(results: Path, page: Path) -> None:
+    from smorl.files import write_text
     from smorl.paper.report import write_page
 
     text = write_page(results)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    temporary = page.with_name(f".tmp-{page.name}")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(page)
+    write_text(page, text)
     sys.stdout.write(f"{page}\n")
 
 

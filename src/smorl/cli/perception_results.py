@@ -1,14 +1,14 @@
 """`smorl perception results`: a table of finished runs; keep their small files for the record."""
 
 import argparse
-import json
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from smorl.errors import InvalidInput, RunConflict
+from smorl.errors import DamagedFile, InvalidInput, RunConflict
+from smorl.files import copy_file, make_folder, read_bytes
+from smorl.formats import check_kinds, read_json, understood
 
 KEPT = ("config.json", "versions.json", "evaluations.csv", "metrics.jsonl", "result.json")
 # Written by hand: `smorl perception evaluate RUN --episodes 200 --json > RUN/evaluation.json`.
@@ -24,6 +24,14 @@ _COLUMNS = {
     "false_positives_per_frame": "false/frame",
     "match_rate": "match",
     "false_match_rate": "false match",
+}
+
+
+_KINDS = {
+    "seconds": int | float,
+    "episodes": int,
+    "attempt": int,
+    **dict.fromkeys(_COLUMNS, int | float | None),
 }
 
 
@@ -47,11 +55,14 @@ def _finished(folders: list[Path]) -> Iterator[tuple[Path, dict[str, Any], dict[
     """Yield folder, config and result of every finished perception run below the folders."""
     for path in sorted({p.parent for folder in folders for p in folder.rglob("result.json")}):
         try:
-            config = json.loads((path / "config.json").read_text("utf-8"))
-            result = json.loads((path / "result.json").read_text("utf-8"))
+            config, result = read_json(path / "config.json"), read_json(path / "result.json")
             if (path / LATER).exists():  # a longer evaluation than that at the end of training
-                result |= json.loads((path / LATER).read_text("utf-8"))
-        except (OSError, ValueError) as error:
+                result |= read_json(path / LATER)
+            if "scalor" in config and "f1" in result:
+                with understood(path / "result.json", "a result"):
+                    check_kinds(config, {"env": str, "seed": int}, "config")
+                    check_kinds(result, _KINDS, "result")
+        except DamagedFile as error:
             sys.stderr.write(f"{path} is left out: {error}\n")
             continue
         if "scalor" in config and "f1" in result:
@@ -77,14 +88,14 @@ def _keep(source: Path, target: Path) -> Path:
     names = [*KEPT, LATER] if (source / LATER).exists() else list(KEPT)
     for name in names:
         copy = target / name
-        if copy.exists() and copy.read_bytes() != (source / name).read_bytes():
+        if copy.exists() and read_bytes(copy) != read_bytes(source / name):
             raise RunConflict(
                 f"{copy} exists and differs from {source / name}; remove it or keep it elsewhere."
             )
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     for name in names:
         if (source / name).resolve() != (target / name).resolve():
-            shutil.copyfile(source / name, target / name)
+            copy_file(source / name, target / name)
     return target
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from smorl.visualise.video import Picture
 
 
+_DEFAULT = "perception.png"  # where nothing else is to be written
+
+
 def main(argv: list[str]) -> int:
     """Track one held-out episode and draw it."""
     args = _parser().parse_args(argv)
@@ -21,7 +24,7 @@ def main(argv: list[str]) -> int:
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
     if not args.out and not args.video:
-        raise InvalidInput("nothing to write; give --out picture.png or --video film.mp4.")
+        args.out = _DEFAULT
     # Imported here so that `--help` answers at once.
     from smorl.representations.scalor.weights import load_perception
     from smorl.visualise.video import PICTURE_SUFFIXES, check_writable, write_png, write_video
@@ -77,7 +80,9 @@ def _parser() -> argparse.ArgumentParser:
         "actions really taken; what happened is drawn above what it imagined.",
     )
     parser.add_argument("run", help="a run folder, a weights file, or e.g. shipped:scalor-2")
-    parser.add_argument("--out", help="write this .png: every k-th frame as a column")
+    parser.add_argument(
+        "--out", help=f"write this .png: every k-th frame as a column (default {_DEFAULT})"
+    )
     parser.add_argument("--video", help="write this .mp4 or .gif: the five views side by side")
     parser.add_argument("--every", type=int, default=2, help="k, frames per column (default 2)")
     parser.add_argument("--steps", type=int, default=20, help="of the episode (default 20)")

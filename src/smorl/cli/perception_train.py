@@ -9,9 +9,16 @@ from typing import Any
 from smorl.cli.options import fields, overrides
 from smorl.config import override
 from smorl.errors import InvalidInput
+from smorl.formats import check_kinds, understood
 from smorl.presets.perception import PERCEPTION_PRESETS, get_perception_preset
 
 _EXAMPLE = "--optimise.lr 1e-3"
+_NUMBERS = ("f1", "median_error_px", "identity_accuracy", "arm_detected")
+_KINDS = {
+    **dict.fromkeys(_NUMBERS, int | float | None),
+    "healthy": bool,
+    "attempts": [{"findings": [str]}],
+}
 
 
 def main(argv: list[str]) -> int:
@@ -54,6 +61,11 @@ def main(argv: list[str]) -> int:
 
 
 def _show(out: Path, result: dict[str, Any]) -> int:
+    with understood(out / "result.json", "a result"):
+        return _said(out, result)
+
+
+def _said(out: Path, result: dict[str, Any]) -> int:
     if result["f1"] is None and "objects" in result:
         sys.stderr.write(
             f"{out}: {result['objects']:.1f} objects per frame, {_number(result['kept'])} of them "
@@ -61,6 +73,7 @@ def _show(out: Path, result: dict[str, Any]) -> int:
         )
         sys.stdout.write(json.dumps(result) + "\n")
         return 0
+    check_kinds(result, _KINDS, "result")
     sys.stderr.write(
         f"{out}: F1 {_number(result['f1'])} on visible pucks, median error "
         f"{_number(result['median_error_px'])} pixels, identity "

@@ -23,6 +23,7 @@ from smorl.cluster.search import FILE, Search
 from smorl.cluster.sweep import Sweep, check_sweep, grid_name
 from smorl.cluster.sweep_report import Row, draw, keep, read_row, table
 from smorl.errors import InvalidInput, RunConflict
+from smorl.files import write_text
 from smorl.paper.costs import said
 from smorl.paper.jobs import Job, conflicts, pending
 from smorl.presets import get_preset
@@ -139,7 +140,7 @@ def _conclude(
         return 0
     text, picture = table(rows, sweep.axes), draw(rows, sweep.axes, sweep.out / "sweep.png")
     page = sweep.out / "sweep.md"
-    page.write_text(text, "utf-8")
+    write_text(page, text)
     sys.stdout.write(text)
     sys.stderr.write(f"{picture}\n")
     if args.keep:

@@ -18,10 +18,12 @@ from typing import Any, Literal
 from smorl.cluster.axes import Axis
 from smorl.cluster.sweep import Sweep, text_of
 from smorl.errors import DamagedFile, InvalidInput, RunConflict
+from smorl.files import make_folder, write_text
+from smorl.formats import read_json
 from smorl.paper.jobs import Job, state_of
 from smorl.paper.progress import Board, evaluations
 from smorl.paper.runner import Runner
-from smorl.runs.folder import RESULT, atomic_write_text
+from smorl.runs.folder import RESULT
 
 FILE = "search.json"
 REDUCTION = 3  # of the runs that have been evaluated 1, 3, 9, ... times a third goes on
@@ -166,9 +168,8 @@ class Search:
 
     def _distance(self, trial: Trial) -> float | None:
         try:
-            result = json.loads((self.sweep.out / trial.name / RESULT).read_text("utf-8"))
-            return float(result["object_distance"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return float(read_json(self.sweep.out / trial.name / RESULT)["object_distance"])
+        except (DamagedFile, ValueError, KeyError, TypeError):
             return None
 
     def _jobs(self, trial: Trial) -> list[Job]:
@@ -180,10 +181,10 @@ class Search:
     def _write(self) -> None:
         if not self.write:
             return
-        self.sweep.out.mkdir(parents=True, exist_ok=True)
+        make_folder(self.sweep.out)
         content = {**_definition(self.sweep), "trials": [asdict(trial) for trial in self.trials]}
         path = self.sweep.out / FILE
-        atomic_write_text(path, json.dumps(content, indent=1) + "\n")
+        write_text(path, json.dumps(content, indent=1) + "\n")
         self.share(path)
 
 
@@ -203,9 +204,9 @@ def _read(sweep: Sweep) -> list[Trial]:
     if not path.exists():
         return []
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = read_json(path)
         trials = [Trial(**trial) for trial in content.pop("trials")]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DamagedFile(
             f"{path} cannot be read ({error}); restore it from a copy, or use another --out."
         ) from error

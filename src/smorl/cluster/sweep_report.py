@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from smorl.cluster.axes import Axis
+from smorl.errors import DamagedFile
+from smorl.files import copy_file, make_folder
+from smorl.formats import read_json
 from smorl.paper.figures.curves import DISTANCE
 from smorl.paper.progress import evaluations
 from smorl.paper.results import KEPT
@@ -35,9 +36,8 @@ class Row:
 def read_row(path: Path, point: dict[str, str], seed: int) -> Row:
     """Read what a run has written so far."""
     try:
-        result = json.loads((path / RESULT).read_text("utf-8"))
-        distance = float(result["object_distance"])
-    except (OSError, ValueError, KeyError, TypeError):
+        distance = float(read_json(path / RESULT)["object_distance"])
+    except (DamagedFile, ValueError, KeyError, TypeError):
         distance = None
     return Row(path, point, seed, tuple(evaluations(path)), distance)
 
@@ -134,12 +134,9 @@ def keep(rows: Sequence[Row], extra: Sequence[Path], folder: Path) -> list[Path]
     for row in rows:
         for name in KEPT:
             if (row.path / name).exists():
-                target = folder / row.path.name / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(row.path / name, target)
+                copy_file(row.path / name, make_folder(folder / row.path.name) / name)
         kept.append(folder / row.path.name)
     for path in extra:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, folder / path.name)
+        copy_file(path, make_folder(folder) / path.name)
         kept.append(folder / path.name)
     return kept

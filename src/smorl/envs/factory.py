@@ -39,8 +39,9 @@ def find_env(name: str) -> str:
             return candidate
     wanted = env_id if "/" in env_id else f"{OWN}{env_id}"
     known = [known for known in gym.registry if known.startswith(OWN) or is_plugin(name)]
+    hint = did_you_mean(wanted, known, OWN, "-v0")
     raise InvalidInput(
-        f"unknown environment {name!r}.{did_you_mean(wanted, known, OWN, '-v0')} `smorl envs` lists ours; "
+        f"unknown environment {name!r:.80}.{hint} `smorl envs` lists ours; "
         "yours is named module:Env-v0, where importing the module registers it."
     )
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 import gymnasium
 
-from smorl.errors import InvalidInput, did_you_mean
-
 # (task, number of pucks) of every registered id.
 FAMILIES = (("push", (1, 2, 3)), ("rearrange", (1, 2, 3, 4, 5, 6)))
 # Paper: steps each sub-goal gets.
@@ -51,12 +49,6 @@ def env_ids() -> Iterator[EnvId]:
         for task, counts in FAMILIES:
             for n in counts:
                 yield EnvId(f"smorl/{prefix}{task.capitalize()}{n}-v0", task, n, observation)
-
-
-def unknown_env(name: str) -> InvalidInput:
-    """Return the error for an environment that does not exist."""
-    hint = did_you_mean(name, [env.id for env in env_ids()], "smorl/", "-v0")
-    return InvalidInput(f"unknown environment {name!r:.80}.{hint} `smorl envs` lists them.")
 
 
 def register_all() -> None:

@@ -7,6 +7,7 @@ zero appearance dimensions it is the plain distance between vectors of SAC+HER a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import lt
 from typing import Literal
 
 import numpy as np
@@ -48,10 +49,10 @@ class GoalConfig:
             "disturbance_penalty": (0, 1e6), "object_goal_bias": (0, 1e6), "low": (-1e3, 1e3),
             "high": (-1e3, 1e3),
         })  # fmt: skip
-        ordered = all(a < b for a, b in zip(self.low, self.high, strict=False))
+        ordered = len(self.low) == len(self.high) and all(map(lt, self.low, self.high))
         require(self, {
-            "low": (len(self.low) == 2, "two numbers, x and y"),
-            "high": (len(self.high) == 2 and ordered, f"two numbers above low, {self.low}"),
+            "low": (len(self.low) >= 1, "one number for each coordinate, e.g. x and y"),
+            "high": (ordered, f"as many numbers as low, {self.low}, and above these"),
         })  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.learners.networks import Inputs, NetworkConfig
 from smorl.plugins import is_plugin, load
+from smorl.ranges import within
 from smorl.types import Batch, ObjectLayout
 
 # Loaded when they are named, so that this module knows none of them.
@@ -65,6 +66,9 @@ class LearnerConfig:
     batch_size: int = 2048  # transitions per gradient step
     lr: float = 1e-3  # learning rate of Adam
     discount: float = 0.95  # of a step into the future
+
+    def __post_init__(self) -> None:
+        within(self, {"batch_size": (1, 10**6), "lr": (1e-9, 10), "discount": (0, 0.999999)})
 
     def build(
         self,

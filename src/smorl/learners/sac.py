@@ -33,8 +33,8 @@ class SacConfig(LearnerConfig):
     lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         within(self, {
-            "batch_size": (1, 1_000_000), "lr": (1e-9, 10), "discount": (0, 0.999999),
             "target_rate": (0, 1), "target_entropy": (-1000, 1000),
             "initial_temperature": (1e-6, 1e6), "reward_scale": (1e-6, 1e6),
             "policy_every": (1, 1_000_000), "pessimism": (0, 1), "lr_end": (0, 1),

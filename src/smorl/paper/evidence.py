@@ -6,7 +6,6 @@ trained, a file `RUN-on-N.json` of `smorl evaluate RUN --env ... --json`. Distan
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from smorl.errors import DamagedFile, InvalidInput
+from smorl.formats import read_json
 from smorl.paper.figures.curves import method_of, panel_of
 from smorl.paper.files import read_report
 
@@ -177,7 +177,4 @@ def _tuple(values: Any) -> tuple[float, ...] | None:
 
 
 def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise DamagedFile(f"{path} is not readable ({error}); restore or remove it.") from error
+    return read_json(path)

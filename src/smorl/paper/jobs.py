@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from smorl.config import diff, from_json, override, to_json
 from smorl.errors import DamagedFile, InvalidInput, RunConflict
+from smorl.formats import read_json
 
 CONFIG, RESULT = "config.json", "result.json"
 # Folders of runs whose names alone say too little.
@@ -175,7 +176,6 @@ def _whole(job: Job) -> bool:
 def _json(path: Path) -> str | None:
     """Return the text of a file that holds a JSON object, else None."""
     try:
-        text = path.read_text("utf-8")
-        return text if isinstance(json.loads(text), dict) else None
-    except (OSError, ValueError):
+        return json.dumps(read_json(path))
+    except DamagedFile:
         return None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from smorl.formats import read_json
 from smorl.paper.jobs import RESULT, Job
 from smorl.paper.results import keep, read_result
 
@@ -25,7 +25,7 @@ def put_on_record(jobs: Iterable[Job]) -> tuple[list[Path], list[str]]:
                 kept += keep([result], folder) if result is not None else []
             elif here.exists() and there.read_bytes() != here.read_bytes():
                 notes.append(f"{there.parent} stays as it was; remove it to keep {job.writes}.")
-            elif "distances" not in json.loads(there.read_text("utf-8")):
+            elif "distances" not in read_json(there):
                 notes.append(
                     f"{there.parent} is older than the record of single episodes, so intervals "
                     "cannot be computed; remove it to have it run again."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from smorl.errors import DamagedFile, RunConflict
+from smorl.files import copy_file, make_folder, read_bytes
+from smorl.formats import LARGEST_JSON, check_kinds, parse_json, read_json
 from smorl.paper.figures.curves import method_of, panel_of
 
 KEPT = ("config.json", "versions.json", "evaluations.csv", "result.json")
@@ -21,6 +21,8 @@ KEPT = ("config.json", "versions.json", "evaluations.csv", "result.json")
 
 # Where the time of a perception stands: of one trained first, and of a VAE trained along.
 TRAINED_FIRST, TRAINED_ALONG = "perception/result.json", "timing.jsonl"
+_NUMBERS = ("object_distance", "passive_distance", "pucks_within_5cm", "seconds")
+_KINDS = {"env_steps": int, **dict.fromkeys(_NUMBERS, int | float)}
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ def read_result(path: Path) -> Result | None:
     if not (path / "result.json").exists():
         return None
     try:
-        config, result = _json(path / "config.json"), _json(path / "result.json")
+        config, result = read_json(path / "config.json"), read_json(path / "result.json")
+        check_kinds(config, {"method": str, "env": str, "seed": int}, "config.json")
+        check_kinds(result, _KINDS, "result.json")
         seconds, along = result["seconds"], _seconds_of_vae(path, config)
         return Result(
             path,
@@ -64,21 +68,17 @@ def read_result(path: Path) -> Result | None:
             (seconds - (along or 0.0)) / 60,
             _perception(path, config) if along is None else f"{along / 60:.1f}",
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedFile(
             f"{path} has no readable result ({error}); restore or remove it."
         ) from error
 
 
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8"))
-
-
 def _preset(path: Path) -> str:
     """The preset a run was started from, as its command says; "-" if it says nothing."""
     versions = path / "versions.json"
-    command = _json(versions).get("command", "") if versions.exists() else ""
-    words = command.split()
+    command = read_json(versions).get("command", "") if versions.exists() else ""
+    words = str(command).split()
     return words[2] if words[:2] == ["smorl", "train"] and len(words) > 2 else "-"
 
 
@@ -86,7 +86,7 @@ def _perception(path: Path, config: dict[str, Any]) -> str | None:
     """Minutes of the perception that was trained first, or the name of the one that was reused."""
     name, own = config.get("perception"), path / TRAINED_FIRST
     if own.exists():
-        return f"{_json(own)['seconds'] / 60:.1f}"
+        return f"{float(read_json(own)['seconds']) / 60:.1f}"
     # Weights lie in the folder of their run, which says more than their own name.
     return Path(name).parent.name if name and name.endswith("/weights.safetensors") else name
 
@@ -96,9 +96,9 @@ def _seconds_of_vae(path: Path, config: dict[str, Any]) -> float | None:
     timing = path / TRAINED_ALONG
     if config.get("latent") is None or not timing.exists():
         return None
-    rows = [json.loads(line) for line in timing.read_text("utf-8").splitlines()]
+    rows = [parse_json(line) for line in read_bytes(timing, LARGEST_JSON).splitlines()]
     # A resumed run counts from zero again, so every fall ends a stretch.
-    counts = [row.get("vae", 0.0) for row in rows] + [0.0]
+    counts = [float(row.get("vae", 0.0)) for row in rows] + [0.0]
     return sum(now for now, following in pairwise(counts) if following < now)
 
 
@@ -154,19 +154,19 @@ def keep(results: Sequence[Result], folder: Path) -> list[Path]:
         names = [*KEPT, *_more(result.path)]
         for name in names:
             source, copy = result.path / name, target / name
-            if copy.exists() and copy.read_bytes() != source.read_bytes():
+            if copy.exists() and read_bytes(copy) != read_bytes(source):
                 raise RunConflict(
                     f"{copy} exists and differs from {source}; remove it or keep the run elsewhere."
                 )
         for name in names:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(result.path / name, target / name)
+            make_folder((target / name).parent)
+            copy_file(result.path / name, target / name)
         kept.append(target)
     return kept
 
 
 def _more(path: Path) -> list[str]:
     """What else says how long perception took."""
-    along = _json(path / "config.json").get("latent") is not None
+    along = read_json(path / "config.json").get("latent") is not None
     names = [TRAINED_FIRST, *([TRAINED_ALONG] if along else [])]
     return [name for name in names if (path / name).exists()]

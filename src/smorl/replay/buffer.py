@@ -18,15 +18,13 @@ class Replay:
                 f"raise the capacity."
             )
         count = capacity // horizon
-        steps, slots = horizon + 1, layout.slots
-        names = ("what", "position", "scale", "depth", "motion")
-        sizes = {k: getattr(layout, k) for k in names}
-        parts = {k: np.zeros((count, steps, slots, d), np.float32) for k, d in sizes.items()}
-        present, ids = (np.zeros((count, steps, slots), kind) for kind in (bool, np.int32))
-        objects = ObjectSet(**parts, present=present, ids=ids)
-        parts = {k: np.zeros((count, sizes[k]), np.float32) for k in names[:3]}
-        goal = ObjectGoal(**parts, id=np.zeros(count, np.int32))
-        self.episodes = Episode(objects, np.zeros((count, horizon, actions), np.float32), goal)
+        try:
+            self.episodes = _nothing(count, horizon, layout, actions)
+        except (MemoryError, ValueError) as error:  # numpy's for more than an address can say
+            raise InvalidInput(
+                f"a replay of {capacity} steps does not fit into memory; lower "
+                f"--collect.replay_steps."
+            ) from error
         self.capacity, self.horizon = count, horizon
         self.next, self.size = 0, 0
 
@@ -54,8 +52,29 @@ class Replay:
     def load(self, arrays: dict[str, np.ndarray], pointers: dict[str, int]) -> None:
         """Restore `state`."""
         self.next, self.size = pointers["next"], pointers["size"]
+        if not (0 <= self.next < self.capacity and 0 <= self.size <= self.capacity):
+            raise InvalidInput(f"{pointers} are no places in a replay of {self.capacity} episodes.")
         for name, array in _named(self.episodes):
-            array[: self.size] = arrays[name]
+            found, wanted = arrays[name], array[: self.size]
+            if found.shape != wanted.shape or found.dtype != wanted.dtype:
+                raise InvalidInput(
+                    f"{name!r} is {found.dtype} {found.shape}, which does not fit the replay's "
+                    f"{wanted.dtype} {wanted.shape}."
+                )
+            wanted[:] = found
+
+
+def _nothing(count: int, horizon: int, layout: ObjectLayout, actions: int) -> Episode:
+    """Return room for `count` episodes; memory is used only as far as it is filled."""
+    steps, slots = horizon + 1, layout.slots
+    names = ("what", "position", "scale", "depth", "motion")
+    sizes = {k: getattr(layout, k) for k in names}
+    parts = {k: np.zeros((count, steps, slots, d), np.float32) for k, d in sizes.items()}
+    present, ids = (np.zeros((count, steps, slots), kind) for kind in (bool, np.int32))
+    objects = ObjectSet(**parts, present=present, ids=ids)
+    parts = {k: np.zeros((count, sizes[k]), np.float32) for k in names[:3]}
+    goal = ObjectGoal(**parts, id=np.zeros(count, np.int32))
+    return Episode(objects, np.zeros((count, horizon, actions), np.float32), goal)
 
 
 def _named(episodes: Episode) -> list[tuple[str, np.ndarray]]:

@@ -7,6 +7,7 @@ needs, with their hashes.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -14,11 +15,13 @@ import numpy as np
 
 from smorl.config import JSON
 from smorl.errors import DamagedFile
+from smorl.files import TEMPORARY, cannot_write, sync_folder
+from smorl.formats import check_kinds, read_array
 from smorl.replay.images import Pictures
-from smorl.runs.checkpoint import CannotSave
-from smorl.runs.manifest import sync_folder, verify, write_array
+from smorl.runs.manifest import verify, write_array
 
-_TMP = ".tmp-"
+_NAME = re.compile(r"\d{9,}-\d+\.npy")
+_KINDS = [{"name": str, "start": int, "count": int, "sha256": str, "size": int}]
 
 
 class PictureFiles:
@@ -44,6 +47,7 @@ class PictureFiles:
 
     def load(self, pictures: Pictures, entries: list[dict[str, JSON]]) -> None:
         """Verify and read the files a checkpoint lists."""
+        check_kinds(entries, _KINDS, "pictures")
         self._entries = self._before = list(entries)
         for entry in entries:
             joined = self._read(entry)
@@ -53,8 +57,8 @@ class PictureFiles:
 
     def prune(self) -> None:
         """Remove what neither the newest checkpoint nor the one before it needs."""
-        if not self.folder.is_dir():
-            return
+        if self.folder.is_symlink() or not self.folder.is_dir():
+            return  # what lies behind a link is not ours to remove
         needed = {entry["name"] for entry in (*self._entries, *self._before)}
         for path in self.folder.iterdir():
             if path.name not in needed:
@@ -65,6 +69,8 @@ class PictureFiles:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read(self, entry: dict[str, JSON]) -> np.ndarray:
+        if not _NAME.fullmatch(entry["name"]):
+            raise ValueError(f"pictures are never called {entry['name']!r}")
         try:
             verify(self.folder, entry["name"], entry)
         except DamagedFile as error:
@@ -72,19 +78,16 @@ class PictureFiles:
                 f"The pictures a resume needs are not all there: {error} Restore a copy of "
                 f"{self.folder / entry['name']}, or start again in another run folder."
             ) from error
-        return np.load(self.folder / entry["name"], allow_pickle=False)
+        return read_array(self.folder / entry["name"])
 
     def _write(self, start: int, joined: np.ndarray) -> dict[str, JSON]:
         name = f"{start:09d}-{len(joined)}.npy"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            entry = write_array(self.folder / f"{_TMP}{name}", joined)
-            (self.folder / f"{_TMP}{name}").replace(self.folder / name)
+            self.folder.mkdir(exist_ok=True)
+            entry = write_array(self.folder / f"{TEMPORARY}{name}", joined)
+            (self.folder / f"{TEMPORARY}{name}").replace(self.folder / name)
             sync_folder(self.folder)
         except OSError as error:
-            raise CannotSave(
-                f"Cannot save pictures in {self.folder}: {error.strerror or error}. Earlier "
-                "checkpoints are intact; free some space or make the folder writable, and run the "
-                "same command again to resume."
-            ) from error
+            after = ". Earlier checkpoints are intact; run the same command again to resume"
+            raise cannot_write(self.folder, error, after) from error
         return {"name": name, "start": start, "count": len(joined), **entry}

@@ -16,8 +16,14 @@ class Pictures:
     """
 
     def __init__(self, capacity: int, horizon: int, size: int) -> None:
-        self.frames = np.zeros((capacity, horizon + 1, size, size, 3), np.uint8)
-        self.goals = np.zeros((capacity, size, size, 3), np.uint8)
+        try:
+            self.frames = np.zeros((capacity, horizon + 1, size, size, 3), np.uint8)
+            self.goals = np.zeros((capacity, size, size, 3), np.uint8)
+        except (MemoryError, ValueError) as error:  # numpy's for more than an address can say
+            raise InvalidInput(
+                f"the pictures of {capacity} episodes do not fit into memory; lower "
+                f"--collect.replay_steps."
+            ) from error
         self.added = 0  # episodes ever stored; number `e` lives in slot e % capacity
 
     @property

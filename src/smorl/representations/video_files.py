@@ -10,12 +10,15 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smorl.errors import DamagedFile, InvalidInput, RunConflict
+from smorl.files import TEMPORARY, cannot_write, open_regular, write_text
+from smorl.formats import check_kinds, read_array, read_json
 from smorl.representations.video import Privileged, Progress, Sequences, collect, describe
 
 FORMAT = 1
@@ -24,6 +27,14 @@ _FILES = {"images.npy": (np.uint8, 5), "actions.npy": (np.float32, 3)}
 _PRIVILEGED = {
     "privileged/hand.npy": (np.float32, 3),
     "privileged/objects.npy": (np.float32, 4),
+}
+_META_KINDS = {
+    "env": str,
+    "seed": int,
+    "episodes": int,
+    "steps": int,
+    "image_size": int,
+    "files": {str: {"sha256": str, "size": int}},
 }
 
 
@@ -36,17 +47,31 @@ def save_sequences(folder: Path, sequences: Sequences) -> Path:
     if sequences.privileged is not None:
         arrays["privileged/hand.npy"] = sequences.privileged.hand
         arrays["privileged/objects.npy"] = sequences.privileged.objects
-    temporary = folder.with_name(f".tmp-{folder.name}-{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)
+    temporary = _temporary_folder(folder)
     try:
-        (temporary / "privileged").mkdir(parents=True)
+        (temporary / "privileged").mkdir()
         files = {name: _write(temporary / name, array) for name, array in arrays.items()}
         meta = {"format": FORMAT, **describe(sequences), "files": files}
-        (temporary / META).write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n")
+        write_text(temporary / META, json.dumps(meta, indent=1, sort_keys=True) + "\n")
+        temporary.chmod(0o755)  # temporary folders are private, others are not
         _put_in_place(temporary, folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return folder
+
+
+def check_place(folder: Path) -> None:
+    """Raise now if sequences could not be written to `folder` after they were collected."""
+    shutil.rmtree(_temporary_folder(folder), ignore_errors=True)
+
+
+def _temporary_folder(folder: Path) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=folder.parent))
+    except (OSError, ValueError) as error:
+        raise cannot_write(folder, error) from error
 
 
 def load_sequences(folder: Path, privileged: bool = False, verify: bool = True) -> Sequences:
@@ -66,7 +91,7 @@ def load_sequences(folder: Path, privileged: bool = False, verify: bool = True) 
     for name, (dtype, dimensions) in wanted.items():
         if verify:
             _verify(folder, name, meta["files"][name])
-        arrays[name] = array = _open(folder, name)
+        arrays[name] = array = read_array(folder / name, mapped=True)
         expected = (meta["episodes"], meta["steps"] + 1)
         if array.dtype != dtype or array.ndim != dimensions or array.shape[:2] != expected:
             raise _damaged(
@@ -91,6 +116,7 @@ def obtain_sequences(
     """Load the sequences of `folder`, or collect and save them there if there are none yet."""
     folder = Path(folder)
     if not folder.exists():
+        check_place(folder)
         sequences = collect(
             env_id, episodes, steps, seed, threads=threads, progress=progress, image_size=image_size
         )
@@ -112,7 +138,7 @@ def _write(path: Path, array: np.ndarray) -> dict[str, Any]:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -128,17 +154,14 @@ def _put_in_place(temporary: Path, folder: Path) -> None:
 
 def _identity(folder: Path) -> dict[str, Any]:
     """Read `meta.json`, or raise `DamagedFile` saying what is wrong with it."""
-    try:
-        meta = json.loads((folder / META).read_text("utf-8"))
-    except OSError as error:
-        raise _damaged(folder, f"{META}: {error.strerror}") from error
-    except ValueError as error:
-        raise _damaged(folder, f"{META} is not valid JSON") from error
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+    meta = read_json(folder / META)
+    if meta.get("format") != FORMAT:
         raise _damaged(folder, f"{META} does not say format {FORMAT}")
-    numbers = ("seed", "episodes", "steps", "image_size")
-    whole = all(isinstance(meta.get(name), int) for name in numbers)
-    if not (whole and isinstance(meta.get("env"), str) and _complete(meta["files"])):
+    try:
+        check_kinds(meta, _META_KINDS, META)
+    except TypeError as error:
+        raise _damaged(folder, f"{META} lacks entries ({error})") from error
+    if not _complete(meta["files"]):
         raise _damaged(folder, f"{META} lacks entries")
     return meta
 
@@ -157,7 +180,7 @@ def _holds(folder: Path, asked: dict[str, Any]) -> bool:
 
 def _verify(folder: Path, name: str, entry: dict[str, Any]) -> None:
     try:
-        size = (folder / name).stat().st_size
+        size = (folder / name).lstat().st_size
         if size != entry["size"]:
             raise _damaged(folder, f"{name} has {size} bytes, not {entry['size']}")
         digest = _digest(folder / name)
@@ -165,15 +188,6 @@ def _verify(folder: Path, name: str, entry: dict[str, Any]) -> None:
         raise _damaged(folder, f"{name}: {error.strerror}") from error
     if digest != entry["sha256"]:
         raise _damaged(folder, f"the content of {name} does not match its hash")
-
-
-def _open(folder: Path, name: str) -> np.ndarray:
-    try:
-        return np.load(folder / name, mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise _damaged(folder, f"{name}: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
-        raise _damaged(folder, f"{name} is not a whole array file") from error
 
 
 def _damaged(folder: Path, reason: str) -> DamagedFile:

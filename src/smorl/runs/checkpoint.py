@@ -5,8 +5,6 @@ any moment leaves either the whole checkpoint or none of it. Nothing is ever unp
 in (networks, optimisers, replay, random streams, counters) is the trainer's business.
 """
 
-import errno
-import json
 import os
 import re
 import shutil
@@ -22,14 +20,15 @@ from safetensors.torch import load as read_safetensors
 from safetensors.torch import save as to_safetensors
 
 from smorl.config import JSON
-from smorl.errors import DamagedFile, InvalidInput, SmorlError
+from smorl.errors import DamagedFile, InvalidInput
+from smorl.files import TEMPORARY, cannot_write, read_bytes, said, sync_folder
+from smorl.formats import parse_json, read_array
 from smorl.runs.manifest import (
     STATE,
     TENSORS,
     damaged,
     dump_json,
     read_manifest,
-    sync_folder,
     verify,
     write_files,
 )
@@ -41,7 +40,6 @@ from smorl.runs.serialise import (
 )
 
 __all__ = [
-    "CannotSave",
     "Checkpoint",
     "generator_state",
     "load_checkpoint",
@@ -52,13 +50,9 @@ __all__ = [
     "save_checkpoint",
 ]
 
-_TMP = ".tmp-"
+_REPLACED = f"{TEMPORARY}replaced-"
 _STEP = re.compile(r"\d{9,}")
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_./-]{1,200}")
-
-
-class CannotSave(SmorlError):
-    """A checkpoint could not be written; the earlier ones are untouched."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +77,25 @@ def save_checkpoint(
 ) -> Path:
     """Write `folder/<step>` atomically, then prune to the `keep` newest. Returns its path.
 
-    Raises `CannotSave` when the disk is full or the folder unwritable; the earlier checkpoints
-    are intact then, and nothing is left behind.
+    Raises `CannotWrite` when the disk is full or the folder unwritable; the earlier checkpoints
+    are intact then, and nothing is left behind. The folder above `folder` must exist: a run that
+    was removed is not made again.
     """
     if step < 0 or keep < 1:
         raise InvalidInput(f"step must be >= 0 and keep >= 1, got step {step} and keep {keep}.")
     files = {_file_of(name): _plain_array(name, array) for name, array in arrays.items()}
     state_text = dump_json(dict(state), "state")
     folder = Path(folder)
-    target, temporary = folder / f"{step:09d}", folder / f"{_TMP}{step:09d}-{os.getpid()}"
+    target, temporary = folder / f"{step:09d}", folder / f"{TEMPORARY}{step:09d}-{os.getpid()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         _remove_stale(folder)
         (temporary / "arrays").mkdir(parents=True)
         write_files(temporary, step, _tensor_bytes(tensors), files, state_text)
         _put_in_place(temporary, target)
         sync_folder(folder)
     except OSError as error:
-        raise CannotSave(_cannot_save(folder, target, error)) from error
+        raise cannot_write(target, error, _intact(folder)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     _prune(folder, step, keep)
@@ -138,15 +133,18 @@ def load_checkpoint(path: Path) -> Checkpoint:
         verify(path, name, entry)
     arrays = {_array_name(n): path / n for n in manifest["files"] if n.startswith("arrays/")}
     try:
+        state = parse_json(read_bytes(path / STATE))
+        if not isinstance(state, dict):
+            raise damaged(path, f"cannot be read: {STATE} holds no object")
         return Checkpoint(
             step=manifest["step"],
-            tensors=read_safetensors((path / TENSORS).read_bytes()),
-            arrays={name: np.load(file, allow_pickle=False) for name, file in arrays.items()},
-            state=json.loads((path / STATE).read_text("utf-8")),
+            tensors=read_safetensors(read_bytes(path / TENSORS)),
+            arrays={name: read_array(file) for name, file in arrays.items()},
+            state=state,
             path=path,
         )
-    except (OSError, ValueError, SafetensorError) as error:
-        raise damaged(path, f"cannot be read ({error})") from error
+    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise damaged(path, f"cannot be read ({said(error)})") from error
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:
@@ -154,7 +152,7 @@ def _put_in_place(temporary: Path, target: Path) -> None:
     if not target.exists():
         temporary.rename(target)
         return
-    aside = target.with_name(f"{_TMP}replaced-{target.name}")
+    aside = target.with_name(f"{_REPLACED}{target.name}")
     target.rename(aside)
     try:
         temporary.rename(target)
@@ -198,8 +196,11 @@ def _checkpoints(folder: Path) -> list[Path]:
     """Return the finished checkpoints, oldest first."""
     if not folder.is_dir():
         return []
-    found = [p for p in folder.iterdir() if _STEP.fullmatch(p.name) and p.is_dir()]
-    return sorted(found, key=lambda p: int(p.name))
+    found = {p.name.removeprefix(_REPLACED): p for p in folder.glob(f"{_REPLACED}*")}
+    # A kill between two renames leaves only what was to be replaced.
+    found |= {p.name: p for p in folder.iterdir() if _STEP.fullmatch(p.name)}
+    whole = [name for name, path in found.items() if path.is_dir() and not path.is_symlink()]
+    return [found[name] for name in sorted(whole, key=int) if _STEP.fullmatch(name)]
 
 
 def _looks_whole(path: Path) -> bool:
@@ -219,28 +220,30 @@ def _prune(folder: Path, step: int, keep: int) -> None:
     so a failure here loses nothing and the next save tries again.
     """
     kept = 0
-    for path in reversed([p for p in _checkpoints(folder) if int(p.name) <= step]):
+    for path in reversed([p for p in _checkpoints(folder) if _step_of(p) <= step]):
         if kept < keep and _looks_whole(path):
             kept += 1
             continue
         # Renamed first, so that a kill never leaves half a checkpoint under a proper name.
         with suppress(OSError):
-            path.rename(folder / f"{_TMP}pruned-{path.name}")
+            path.rename(folder / f"{TEMPORARY}pruned-{path.name.removeprefix(_REPLACED)}")
     _remove_stale(folder)
 
 
 def _remove_stale(folder: Path) -> None:
-    for path in folder.glob(f"{_TMP}*"):
-        shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f"{TEMPORARY}*"):
+        if path not in _checkpoints(folder):
+            shutil.rmtree(path, ignore_errors=True)
 
 
-def _cannot_save(folder: Path, target: Path, error: OSError) -> str:
-    """Say what went wrong, what is still good, and what to do."""
-    whole = [path for path in _checkpoints(folder) if _looks_whole(path)]
-    intact = f"The last good checkpoint, {whole[-1]}, is intact; " if whole else ""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    remedy = "free some space" if full else "make the folder writable"
-    return (
-        f"Cannot save checkpoint {target}: {error.strerror or error}. "
-        f"{intact}{remedy} and run the same command again to resume."
-    )
+def _step_of(path: Path) -> int:
+    return int(path.name.removeprefix(_REPLACED))
+
+
+def _intact(folder: Path) -> str:
+    """Say what is still good and how to go on, at the end of a sentence."""
+    with suppress(OSError):
+        whole = [path for path in _checkpoints(folder) if _looks_whole(path)]
+        intact = f". The last good checkpoint, {whole[-1]}, is intact" if whole else ""
+        return f"{intact}, and run the same command again to resume"
+    return ""

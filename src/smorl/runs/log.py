@@ -6,20 +6,25 @@ one that never was.
 """
 
 import csv
+import errno
 import io
 import json
 import math
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from smorl.config import JSON
-from smorl.errors import DamagedFile, InvalidInput, RunConflict, SmorlError
+from smorl.errors import CannotWrite, DamagedFile, InvalidInput, RunConflict
+from smorl.files import cannot_write
 from smorl.runs.folder import RunDir
 from smorl.runs.progress import Progress
 
 __all__ = ["Progress", "RunLogger"]
+
+_LONGEST_HEADER = 10_000  # bytes of the evaluation table's first line
 
 
 class RunLogger:
@@ -114,13 +119,15 @@ class _RowFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = path.open("ab", buffering=0)
+            self._file = open(path, "a+b", buffering=0, opener=_open_own)  # noqa: SIM115
         except OSError as error:
             raise self._unwritable(error) from error
 
     def append(self, row: str) -> None:
         data = memoryview(row.encode())
         try:
+            if not os.fstat(self._file.fileno()).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "it was removed while the run was going on")
             while data:
                 data = data[self._file.write(data) :]
         except OSError as error:
@@ -134,8 +141,8 @@ class _RowFile:
             raise self._unwritable(error) from error
 
     def start(self) -> bytes:
-        with self.path.open("rb") as file:
-            return file.readline()
+        self._file.seek(0)
+        return self._file.readline(_LONGEST_HEADER)
 
     def check(self, size: int) -> None:
         found = os.fstat(self._file.fileno()).st_size
@@ -154,11 +161,17 @@ class _RowFile:
     def close(self) -> None:
         self._file.close()
 
-    def _unwritable(self, error: OSError) -> SmorlError:
-        return SmorlError(
-            f"Cannot write {self.path}: {error.strerror or error}. Free some space or make it "
-            "writable, and run the same command again to resume."
-        )
+    def _unwritable(self, error: OSError) -> CannotWrite:
+        return cannot_write(self.path, error, ", and run the same command again to resume")
+
+
+def _open_own(path: str, flags: int) -> int:
+    """Open a file of the run to append to; never what a link leads to, nor a pipe."""
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return handle
 
 
 def _plain(name: str, value: Any) -> JSON:

@@ -13,11 +13,14 @@ import numpy as np
 
 from smorl.config import JSON
 from smorl.errors import DamagedFile, InvalidInput
+from smorl.files import open_regular, read_bytes, said, sync_folder
+from smorl.formats import LARGEST_JSON, check_kinds, parse_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 TENSORS = "tensors.safetensors"
 STATE = "state.json"
+_KINDS = {"step": int, "files": {str: {"sha256": str, "size": int}}}
 _FILE = re.compile(r"tensors\.safetensors|state\.json|arrays/[A-Za-z0-9_.+-]+\.npy")
 
 
@@ -82,17 +85,18 @@ def _manifest_text(content: JSON) -> str:
 def read_manifest(path: Path) -> dict[str, JSON]:
     """Read a manifest; any change to its text is an error, so its hashes can be trusted."""
     try:
-        text = (path / MANIFEST).read_bytes()
-        content = json.loads(text)
+        text = read_bytes(path / MANIFEST, LARGEST_JSON)
+        content = parse_json(text)
+        check_kinds(content, {"format": int, "sha256": str, **_KINDS}, MANIFEST)
         del content["sha256"]
         if content["format"] != FORMAT:
             raise damaged(path, f"has format {content['format']!r}, this smorl reads {FORMAT}")
         if _manifest_text(content).encode() != text:
             raise damaged(path, f"is not as written: {MANIFEST} does not match its own hash")
-    except OSError as error:
-        raise damaged(path, f"cannot be read: {MANIFEST}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, f"is not as written: {MANIFEST} is not valid") from error
+    except (ValueError, TypeError) as error:
+        raise damaged(
+            path, f"is not as written: {MANIFEST} is not valid ({said(error)})"
+        ) from error
     names = set(content["files"])
     if not all(map(_FILE.fullmatch, names)) or not {TENSORS, STATE} <= names:
         raise damaged(path, f"was not made by smorl: {MANIFEST} lists {sorted(names)}")
@@ -102,10 +106,10 @@ def read_manifest(path: Path) -> dict[str, JSON]:
 def verify(path: Path, name: str, entry: Mapping[str, JSON]) -> None:
     """Raise `DamagedFile` unless a file has the size and the hash of its manifest entry."""
     try:
-        size = (path / name).stat().st_size
-        if size != entry["size"]:
-            raise damaged(path, f"is not whole: {name} has {size} bytes, not {entry['size']}")
-        with (path / name).open("rb") as file:
+        with open_regular(path / name) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != entry["size"]:
+                raise damaged(path, f"is not whole: {name} has {size} bytes, not {entry['size']}")
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise damaged(path, f"is not whole: {name}: {error.strerror}") from error
@@ -115,14 +119,6 @@ def verify(path: Path, name: str, entry: Mapping[str, JSON]) -> None:
 
 def damaged(path: Path, reason: str) -> DamagedFile:
     return DamagedFile(f"Checkpoint {path} {reason}.")
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def dump_json(value: JSON, name: str, indent: int | None = None) -> str:

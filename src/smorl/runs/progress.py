@@ -125,7 +125,7 @@ class Progress:
         if self._distance is not None:
             parts += [words.value.format(self._distance)]
         if now > start and step > first:
-            rest = (self._of - step) * (now - start) / (step - first)
+            rest = max(0, self._of - step) * (now - start) / (step - first)
             parts += [f"ETA {duration(rest)}"]
             if self._leg is not None and self._leg.after and step < self._of:
                 # Other stages are expected to be as much slower or faster as this one is.
@@ -135,9 +135,9 @@ class Progress:
 
     def _share(self, done: int, total: int) -> float:
         """Return how much of the run is done, by expected time where there are other stages."""
-        share = done / max(1, total)
+        share = min(1.0, done / max(1, total))  # a round may go beyond the total
         leg = self._leg
-        return share if leg is None else (leg.before + leg.own * min(1.0, share)) / leg.whole
+        return share if leg is None else (leg.before + leg.own * share) / leg.whole
 
     def note(self, text: str) -> None:
         """Write a line of its own, above the bar if there is one."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from smorl.config import JSON
 from smorl.errors import InvalidInput
+from smorl.files import damaged
 from smorl.runs.manifest import dump_json
 
 
@@ -40,9 +42,11 @@ def restore_generator(state: JSON) -> np.random.Generator:
     kinds = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
     try:
         kind = kinds[state["stream"]["bit_generator"]]
+        if state["seed"] and state["seed"]["pool_size"] != 4:  # numpy's own; others need memory
+            raise ValueError(f"a pool of {state['seed']['pool_size']}")
         bits = kind(np.random.SeedSequence(**state["seed"]) if state["seed"] else 0)
         bits.state = state["stream"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise InvalidInput(f"Not the saved state of a random stream: {error!r}.") from error
     return np.random.Generator(bits)
 
@@ -90,10 +94,29 @@ def load_optimizer(
         {key: tuple(v) if isinstance(v, list) and key != "params" else v for key, v in g.items()}
         for g in rest["param_groups"]
     ]
+    _refuse_other_kinds(prefix, optimizer.state_dict()["param_groups"], groups)
     try:
         optimizer.load_state_dict({"state": state, "param_groups": groups})
     except ValueError as error:
         raise InvalidInput(f"Optimiser {prefix!r} does not fit the saved one: {error}.") from error
+
+
+def _refuse_other_kinds(prefix: str, own: list[dict], found: list[dict]) -> None:
+    """Raise unless the saved settings are of the same names and kinds as the optimiser's own."""
+    kinds, saved = ([{k: type(v) for k, v in group.items()} for group in g] for g in (own, found))
+    if kinds != saved:
+        raise InvalidInput(f"Optimiser {prefix!r} does not fit the saved one: other settings.")
+
+
+def refuse_misfit(path: Path, name: str, own: torch.Tensor, found: torch.Tensor | None) -> None:
+    """Raise unless `found` can take the place of `own` as it is; a copy would stretch others."""
+    if found is None or found.shape != own.shape or not found.isfinite().all():
+        holds = "is missing" if found is None else f"has shape {tuple(found.shape)}"
+        raise damaged(
+            path,
+            f"does not fit its own settings: tensor {name!r} {holds}, wanted are finite numbers of "
+            f"shape {tuple(own.shape)}",
+        )
 
 
 def _laid_out_like(parameter: torch.Tensor, value: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 class Stoppable(Protocol):
     """A trainer that looks at `stop_requested` now and then."""
@@ -21,7 +23,7 @@ class Notes(Protocol):
 
 @contextmanager
 def orderly_stop(trainer: Stoppable, notes: Notes, when: str) -> Iterator[None]:
-    """Turn the first Ctrl-C (or SIGTERM) into a request to save and stop.
+    """Turn the first Ctrl-C (or SIGTERM, or a closed terminal) into a request to save and stop.
 
     Python delivers signals to the main thread only; elsewhere nothing is changed.
     """
@@ -35,7 +37,7 @@ def orderly_stop(trainer: Stoppable, notes: Notes, when: str) -> Iterator[None]:
         trainer.stop_requested = True
         notes.note(f"Stopping: finishing {when} and saving. Ctrl-C again stops at once.")
 
-    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
+    before = {s: signal.signal(s, stop) for s in _SIGNALS}
     try:
         yield
     finally:

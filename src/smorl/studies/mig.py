@@ -6,7 +6,6 @@ the pucks, x and y in metres; the codes are the numbers of the representation.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 from scipy.optimize import linear_sum_assignment
 
 from smorl.errors import InvalidInput
 from smorl.representations.scalor.weights import load_perception
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.weights import load_vae
+from smorl.runs.tensor_file import kind_of
 from smorl.studies.clusters import k_means
 from smorl.studies.footage import Footage, Progress, pictures
 from smorl.studies.mutual_information import BINS, mutual_information_gap
@@ -167,8 +166,4 @@ def _pucks_of(env: str) -> int | None:
 
 def _holds_agent(path: Path) -> bool:
     """Whether a weights file is an exported agent, which may have a VAE inside."""
-    try:
-        with safe_open(path, framework="np") as file:  # pyright: ignore[reportArgumentType]
-            return json.loads((file.metadata() or {})["smorl"])["kind"] == AGENT
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-        return False  # `load_vae` says what is wrong with it
+    return kind_of(path) == AGENT  # `load_vae` says what is wrong with other files

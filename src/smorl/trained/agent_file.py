@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,13 @@ import torch
 from smorl import shipped
 from smorl.config import from_json
 from smorl.errors import InvalidInput
+from smorl.files import read_bytes
+from smorl.formats import check_kinds, understood
 from smorl.methods import get_method
 from smorl.representations.scalor.weights import PerceptionWeights, load_weights
 from smorl.runs.checkpoint import Checkpoint, load_latest
-from smorl.runs.folder import RunDir
+from smorl.runs.folder import CONFIG, RunDir
+from smorl.runs.identity import require_same_run
 from smorl.runs.tensor_file import damaged, read_tensors, under, write_tensors
 from smorl.training.settings import PERCEPTION, RunConfig
 from smorl.types import Spaces
@@ -34,6 +36,7 @@ KIND, FORMAT = "agent", 1
 _FOR_LEARNING = ("optimizer", "target", "replay")
 _OUT = re.compile(r" --out[ =]\S+")  # where a run was kept is nobody's business
 _BYTES = "perception/file"
+_KINDS = {"config": {}, "env_steps": int, "perception": dict | None}
 
 
 @dataclass(frozen=True)
@@ -48,19 +51,28 @@ class SavedAgent:
 
 def open_folder(path: Path) -> SavedAgent:
     """Read the newest good checkpoint of a run folder."""
-    config = from_json(RunConfig, RunDir.load(path).config)
-    checkpoint = load_latest(path / "checkpoints")
+    run = RunDir.load(path)
+    with understood(path / CONFIG, "settings"):
+        config = from_json(RunConfig, run.config)
+    checkpoint = load_latest(run.checkpoints)
     if checkpoint is None:
         raise InvalidInput(f"{path} has no checkpoint yet; let `smorl train` run a little longer.")
     perception = (
         load_weights(path / PERCEPTION) if get_method(config.method).needs_perception else None
     )
-    return SavedAgent(config, checkpoint, _spaces(checkpoint.state["spaces"]), perception)
+    require_same_run(path, checkpoint, run.config, perception and perception.digest)
+    with understood(checkpoint.path, "an agent"):
+        spaces = _spaces(checkpoint.state["spaces"])
+    return SavedAgent(config, checkpoint, spaces, perception)
 
 
-def export_agent(run: Path, file: Path) -> dict[str, Any]:
-    """Write the agent of a run folder into one file; return what was noted in its header."""
+def export_agent(run: Path, file: Path) -> tuple[dict[str, Any], list[str]]:
+    """Write the agent of a run folder into one file; return its header, and what was amiss.
+
+    Amiss are newer checkpoints that are damaged, so that an older one was taken.
+    """
     run, saved = Path(run), open_folder(Path(run))
+    notes = saved.checkpoint.damaged
     tensors = {name: tensor.numpy() for name, tensor in saved.checkpoint.tensors.items()}
     arrays = {f"tensor/{n}": a for n, a in tensors.items() if _acts(n)}
     arrays |= {f"array/{n}": a for n, a in saved.checkpoint.arrays.items() if _acts(n)}
@@ -74,23 +86,24 @@ def export_agent(run: Path, file: Path) -> dict[str, Any]:
         "perception": None,
     }
     if saved.perception is not None:
-        data = (run / PERCEPTION).read_bytes()
+        data = read_bytes(run / PERCEPTION)
         header["perception"] = {"sha256": _hash(data), "shipped": _shipped_as(data)}
         if header["perception"]["shipped"] is None:
             arrays[_BYTES] = np.frombuffer(data, np.uint8)
     write_tensors(Path(file), KIND, FORMAT, arrays, header)
-    return header
+    return header, notes
 
 
 def open_file(path: Path) -> SavedAgent:
     """Read a file of `export_agent`; anything else gets one sentence saying what is wrong."""
     arrays, header = read_tensors(path, KIND, FORMAT)
-    try:
+    with understood(path, "an agent"):
+        check_kinds(header, _KINDS, "header")
         config = from_json(RunConfig, header["config"])
-        step, seeing = int(header["env_steps"]), header["perception"]
+        step, seeing = header["env_steps"], header["perception"]
         spaces = _spaces(header["spaces"])
-    except (InvalidInput, KeyError, TypeError, ValueError) as error:
-        raise damaged(path, f"its settings are not those of this smorl ({error})") from error
+        if (seeing is not None) != get_method(config.method).needs_perception:
+            raise ValueError(f"a {config.method} agent, perception {seeing}")
     tensors = {n: torch.from_numpy(a.copy()) for n, a in under("tensor/", arrays).items()}
     for name in [name for name in tensors if name.startswith("critic/")]:
         tensors[name.replace("critic/", "target/", 1)] = tensors[name]
@@ -101,11 +114,10 @@ def open_file(path: Path) -> SavedAgent:
 
 def _perception(path: Path, noted: dict, data: np.ndarray | None) -> PerceptionWeights:
     """Return the perception inside the file, or the shipped one it names."""
+    with understood(path, "a perception"):
+        check_kinds(noted, {"sha256": str, "shipped": str | None}, "perception")
     if data is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / PERCEPTION
-            copy.write_bytes(data.tobytes())
-            return load_weights(copy)
+        return load_weights(path, data.tobytes())
     if noted["shipped"] is None:
         raise damaged(path, "it holds no perception and names none")
     file = shipped.resolve(noted["shipped"])

@@ -13,6 +13,7 @@ from smorl.envs.contract import check_goals, spaces_of
 from smorl.envs.factory import View, make_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.evaluate import Evaluation, Observer, evaluate
+from smorl.formats import understood
 from smorl.goals.space import GoalSpace
 from smorl.learners.acting import LearnedAgent, PassiveAgent
 from smorl.methods import EncoderInputs, get_method
@@ -111,8 +112,9 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
     method = get_method(config.method)
     spaces = saved.spaces
     inputs = EncoderInputs(spaces, None, perception)
-    state = TrainState.create(config, inputs, acting=True)
-    state.load_agent(checkpoint)
+    with understood(checkpoint.path, "an agent"):
+        state = TrainState.create(config, inputs, acting=True)
+        state.load_agent(checkpoint)
     encoder = state.encoder
     if env is not None and env != config.env:
         spaces = _spaces(env, config.view or _same_size(spaces))

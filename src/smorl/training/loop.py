@@ -16,11 +16,13 @@ from smorl.envs.contract import check_goals, spaces_of
 from smorl.envs.factory import View, make_envs
 from smorl.errors import Diverged, InvalidInput
 from smorl.evaluation.evaluate import Evaluation, evaluate
+from smorl.formats import check_kinds, understood
 from smorl.methods import EncoderInputs, get_method
 from smorl.replay.image_files import PictureFiles
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
+from smorl.runs.identity import KEY, identity, require_same_run
 from smorl.runs.log import RunLogger
 from smorl.runs.reporter import Reporter
 from smorl.runs.tensor_file import under
@@ -40,6 +42,12 @@ from smorl.training.updates import foresee, learn
 from smorl.types import Episode
 
 EMPTY_ROUNDS = 5  # rounds without a whole episode after which training gives up
+
+_KINDS = {
+    "distance": int | float | None,
+    "seconds": int | float,
+    "log": {"metrics": int, "evaluations": int},
+}
 
 
 class Trainer:
@@ -66,6 +74,7 @@ class Trainer:
         check_goals(self.envs, config.env)
         self.spaces = spaces_of(self.envs)
         self.state = TrainState.create(config, EncoderInputs(self.spaces, perception=perception))
+        self._perception = perception and perception.digest
         self.agent = self.state.agent(config)
         self.ahead = open_ahead(config, collectors)
         if note := getattr(self.envs, "note", ""):
@@ -86,11 +95,15 @@ class Trainer:
             return False
         for sentence in checkpoint.damaged:
             self.reporter.note(sentence)
-        self.state.load(checkpoint)
-        if self.state.representation.pictures is not None:
-            self.pictures.load(self.state.representation.pictures, checkpoint.state["pictures"])
-        if self.ahead is not None:
-            self.ahead.load(under("ahead/", checkpoint.arrays))
+        require_same_run(self.run.path, checkpoint, self.run.config, self._perception)
+        with understood(checkpoint.path, "a run"):
+            check_kinds(checkpoint.state, _KINDS, "state")
+            self.state.load(checkpoint)
+            pictures = self.state.representation.pictures
+            if pictures is not None:
+                self.pictures.load(pictures, checkpoint.state["pictures"])
+            if self.ahead is not None:
+                self.ahead.load(under("ahead/", checkpoint.arrays))
         self.agent = self.state.agent(self.config)
         self.distance = checkpoint.state["distance"]
         self._earlier = checkpoint.state["seconds"]
@@ -111,17 +124,19 @@ class Trainer:
             if due and counters.env_steps < total:
                 self.evaluate(self.config.evaluation.episodes)
             self._report()
+            self.run.require_in_place()
             minutes = (time.monotonic() - saved) / 60
             if self.stop_requested or minutes > self.config.checkpoint_minutes:
                 self.checkpoint()
                 saved = time.monotonic()
             if self.stop_requested:
                 return None
-        result = self.evaluate(self.config.evaluation.final_episodes)
         representation.forget()
+        # Before the evaluation: a run that is killed in it, or before its result is written,
+        # resumes from here and evaluates once.
         self.checkpoint()
         self.pictures.remove()
-        return result
+        return self.evaluate(self.config.evaluation.final_episodes)
 
     def round(self) -> None:
         """Collect one episode per row, then learn from replay."""
@@ -232,6 +247,7 @@ class Trainer:
 
     def checkpoint(self) -> None:
         """Save everything, atomically."""
+        self.run.require_in_place()
         with self._timed("checkpoint"):
             save_checkpoint(self.run.checkpoints, self.state.counters.env_steps, *self._snapshot())
             self.pictures.prune()
@@ -239,6 +255,7 @@ class Trainer:
     def _snapshot(self):
         tensors, arrays, state = self.state.save()
         extra = {"log": self.logger.position(), "distance": self.distance}
+        extra |= {KEY: identity(self.run.config, self._perception)}
         if self.ahead is not None:
             arrays |= self.ahead.save()
         extra["pictures"] = self.pictures.save(self.state.representation.pictures)

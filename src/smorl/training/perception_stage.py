@@ -82,9 +82,8 @@ def obtain_perception(
             return None
         source = path / FOLDER / FILE
     assert source is not None, "checked before"
-    weights = load_perception(source)
-    save_weights(own, weights)
-    return weights
+    save_weights(own, load_perception(source))
+    return load_weights(own)
 
 
 def _trained(

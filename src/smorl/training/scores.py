@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from smorl.errors import DamagedFile
+from smorl.files import read_bytes
+from smorl.formats import parse_json
 from smorl.goals.space import GoalSpace
 from smorl.types import Episode
 
@@ -50,9 +51,9 @@ def rewards_over_training(metrics: Path, points: int = 20) -> dict[str, list[flo
     its mean reward.
     """
     rows = []
-    for number, line in enumerate(metrics.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(read_bytes(metrics).splitlines(), 1):
         try:
-            row = json.loads(line)
+            row = parse_json(line)
             rows.append((float(row["env_steps"]), float(row["rollout/last_reward"])))
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedFile(

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 import torch
 
+from smorl.formats import check_kinds
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import (
     from_arrays,
@@ -27,6 +28,7 @@ from smorl.runs.checkpoint import (
     optimizer_tensors,
     restore_generator,
 )
+from smorl.runs.serialise import refuse_misfit
 from smorl.runs.tensor_file import under
 from smorl.seeding import stream, torch_seed
 from smorl.training.foresight import Foresight
@@ -36,6 +38,12 @@ from smorl.training.random_data import fit_prior, fit_rest, needs_rest
 from smorl.training.settings import RunConfig
 from smorl.types import Spaces
 
+_KINDS = {
+    "counters": {"env_steps": int, "updates": int, "rounds": int, "evaluated": int,
+                 "credit": int | float},
+    "replay": {"next": int, "size": int},
+    "learner_updates": int,
+}  # fmt: skip
 SMALLEST_SPREAD = 0.02  # of positions, metres or image coordinates
 
 
@@ -182,10 +190,11 @@ class TrainState:
         """Restore `save` from a verified checkpoint."""
         tensors, arrays, state = checkpoint.tensors, checkpoint.arrays, checkpoint.state
         self.load_agent(checkpoint)
+        check_kinds(state, _KINDS, "state")
         for name, optimizer in self.learner.optimizers.items():
             load_optimizer(f"optimizer/{name}", optimizer, tensors, state["optimizers"][name])
         self.replay.load(under("replay/", arrays), state["replay"])
-        self.streams = {name: restore_generator(s) for name, s in state["streams"].items()}
+        self.streams = {name: restore_generator(state["streams"][name]) for name in self.streams}
         self.counters = Counters(**state["counters"])
         self.learner.updates = state["learner_updates"]
         self.representation.load(checkpoint)
@@ -197,6 +206,8 @@ class TrainState:
         parameters = self.learner.tensors() | self.representation.tensors()
         if self.foresight is not None:
             parameters |= self.foresight.tensors()
+        for name, value in parameters.items():
+            refuse_misfit(checkpoint.path, name, value, checkpoint.tensors.get(name))
         with torch.no_grad():
             for name, value in parameters.items():
                 value.copy_(checkpoint.tensors[name])

@@ -1,13 +1,12 @@
 """Pictures and videos on disk, and the small layout work around them (numpy and Pillow only).
 
 Images are uint8 (H, W, 3), row 0 on top. Files appear under their name only when complete: they
-are written under a temporary name in the same folder and renamed.
+are written under a temporary name in the same folder, looked at once more, and renamed.
 """
 
+import errno
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from smorl.errors import InvalidInput
+from smorl.files import appearing
 
 VIDEO_SUFFIXES = (".mp4", ".gif")
 PICTURE_SUFFIXES = (".png",)
@@ -23,34 +23,37 @@ Picture = NDArray[np.uint8]
 
 
 def write_png(path: str | os.PathLike[str], image: Picture) -> Path:
-    """Write one picture as PNG; missing folders are made. Returns the path."""
+    """Write one picture as PNG; its folder must exist. Returns the path."""
     image = _checked(image)
-    with _appearing(path, PICTURE_SUFFIXES) as partial:
+    _check_suffix(path, PICTURE_SUFFIXES)
+    with appearing(path) as partial:
         Image.fromarray(image).save(partial, format="PNG", optimize=True)
     return Path(path)
 
 
 def write_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: int = 10) -> Path:
-    """Write frames of one size as .mp4 (H.264) or .gif; missing folders are made.
+    """Write frames of one size as .mp4 (H.264) or .gif; the folder must exist.
 
     `frames` may be a generator: they are encoded as they come. Odd sides are padded by one pixel,
     because H.264 wants even ones. Returns the path.
     """
     if not fps > 0:
         raise InvalidInput(f"fps is {fps}; a video needs more than 0 frames per second.")
-    with _appearing(path, VIDEO_SUFFIXES) as partial:
+    _check_suffix(path, VIDEO_SUFFIXES)
+    with appearing(path) as partial:
         stream = iter(frames)
         first = next(stream, None)
         if first is None:
             raise InvalidInput(f"No frames for {Path(path)}; a video needs at least one.")
-        encode = _encode_mp4 if partial.suffix == ".mp4" else _encode_gif
+        encode = _encode_mp4 if partial.suffix.lower() == ".mp4" else _encode_gif
         encode(partial, _same_size(_checked(first), stream), fps)
     return Path(path)
 
 
 def check_writable(path: str | os.PathLike[str], suffixes: Sequence[str] = VIDEO_SUFFIXES) -> None:
-    """Raise InvalidInput now if `path` could not be written later, after long work."""
-    with _appearing(path, suffixes, keep=False):
+    """Raise now if `path` could not be written later, after long work; nothing is left there."""
+    _check_suffix(path, suffixes)
+    with appearing(path, keep=False):
         pass
 
 
@@ -121,41 +124,19 @@ def _same_size(first: Picture, rest: Iterator[Picture]) -> Iterator[Picture]:
         yield frame
 
 
-@contextmanager
-def _appearing(
-    path: str | os.PathLike[str], suffixes: Sequence[str], keep: bool = True
-) -> Iterator[Path]:
-    """Yield a temporary name beside `path`; rename it to `path` when the block succeeds."""
+def _check_suffix(path: str | os.PathLike[str], suffixes: Sequence[str]) -> None:
     target = Path(path)
     if target.suffix.lower() not in suffixes:
         raise InvalidInput(
             f"Cannot write {str(target)!r}: unsupported suffix {target.suffix!r}. "
             f"End the name with {' or '.join(suffixes)}."
         )
-    try:
-        if target.is_dir():
-            raise IsADirectoryError(f"{target} is a folder")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(target.suffix.lower(), ".writing-", target.parent)
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot write {str(target)!r}: {error}. Choose a path you may write to."
-        ) from error
-    os.close(handle)
-    partial = Path(name)
-    try:
-        yield partial
-        if keep:
-            partial.chmod(0o644)  # mkstemp makes files private; pictures are ordinary files
-            partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _encode_mp4(path: Path, frames: Iterator[Picture], fps: int) -> None:
     import imageio_ffmpeg  # imported here because it looks for its ffmpeg binary
 
-    writer = None
+    writer, sent = None, 0
     try:
         for frame in frames:
             pad = [(0, side % 2) for side in frame.shape[:2]]
@@ -166,9 +147,17 @@ def _encode_mp4(path: Path, frames: Iterator[Picture], fps: int) -> None:
                 )
                 writer.send(None)  # start the encoder
             writer.send(frame.tobytes())
+            sent += 1
     finally:
         if writer is not None:
             writer.close()
+    # The encoder says nothing of a disk that was full: what it wrote is read once more.
+    try:
+        found, _ = imageio_ffmpeg.count_frames_and_secs(str(path))
+    except (RuntimeError, OSError):
+        found = 0
+    if found != sent:
+        raise OSError(errno.ENOSPC, f"only {found} of {sent} frames arrived on the disk")
 
 
 def _encode_gif(path: Path, frames: Iterator[Picture], fps: int) -> None:

@@ -8,7 +8,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from smorl.config import to_json
-from smorl.errors import DamagedFile, InvalidInput
+from smorl.errors import CannotWrite, DamagedFile, InvalidInput
 from smorl.representations.vae.model import BetaVae
 from smorl.representations.vae.weights import VaeWeights, load_vae, save_vae
 from smorl.runs.tensor_file import write_tensors
@@ -18,7 +18,7 @@ from tests.representations.vae.small import SMALL, dots
 @pytest.fixture
 def path(tmp_path):
     weights = VaeWeights(BetaVae(SMALL, seed=5), {"env": "smorl/VisualPush1-v0", "seed": 5})
-    return save_vae(tmp_path / "run" / "vae.safetensors", weights)
+    return save_vae(tmp_path / "vae.safetensors", weights)
 
 
 def arrays_of(path):
@@ -68,7 +68,7 @@ def test_a_cut_file_is_noticed(path, size):
 
 
 def test_missing_and_foreign_files_are_refused(path, tmp_path):
-    with pytest.raises(DamagedFile, match="cannot be opened"):
+    with pytest.raises(DamagedFile, match="cannot be read"):
         load_vae(tmp_path / "nowhere.safetensors")
     foreign = tmp_path / "foreign.safetensors"
     for metadata in (None, {"smorl": "[]"}, {"smorl": json.dumps({"kind": "vae"})}):
@@ -111,5 +111,5 @@ def test_unknown_settings_are_named(path):
 
 def test_an_unwritable_place_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="Cannot write"):
+    with pytest.raises(CannotWrite, match="Cannot write"):
         save_vae(tmp_path / "file" / "vae.safetensors", VaeWeights(BetaVae(SMALL)))

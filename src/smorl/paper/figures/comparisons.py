@@ -5,12 +5,12 @@ Each function takes the results and returns a matplotlib figure; panels without 
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from smorl.formats import read_json
 from smorl.paper.evidence import ABLATION, VARIANTS, Evidence, kind_of
 from smorl.paper.figures.bars import Bar, draw_bars
 from smorl.paper.figures.curves import (
@@ -97,7 +97,7 @@ def curves_by_task(evidence: Evidence, folder: str) -> dict[str, dict[str, list[
     found: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted((evidence.results / folder).glob("*/evaluations.csv")):
         curve = read_curve(path.parent)
-        config = json.loads(path.with_name("config.json").read_text("utf-8"))
+        config = read_json(path.with_name("config.json"))
         kind = kind_of(config, folder)
         found[panel_of(curve.env)][kind].append(replace(curve, method=kind))
     return found

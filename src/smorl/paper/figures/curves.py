@@ -7,7 +7,7 @@ is read.
 from __future__ import annotations
 
 import csv
-import json
+import io
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,9 @@ from typing import Any
 import numpy as np
 
 from smorl.errors import DamagedFile, InvalidInput
+from smorl.files import read_bytes
+from smorl.formats import LARGEST_JSON, check_kinds, read_json
+from smorl.paper.files import save_figure
 
 DISTANCE = "mean puck distance at the end [m]"
 Line = tuple[np.ndarray, np.ndarray]  # environment steps, and a height at each
@@ -78,8 +81,8 @@ def find_runs(folders: Sequence[Path]) -> list[Path]:
 def _of_agent(path: Path) -> bool:
     """Perception runs have no method. What cannot be read is left for `read_curve` to report."""
     try:
-        return "method" in json.loads((path / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
+        return "method" in read_json(path / "config.json")
+    except DamagedFile:
         return True
 
 
@@ -92,10 +95,14 @@ def method_of(config: dict[str, Any]) -> str:
 def read_curve(path: Path) -> Curve:
     """Read one run folder."""
     try:
-        config = json.loads((path / "config.json").read_text("utf-8"))
-        with (path / "evaluations.csv").open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        columns = {k: np.array([float(row[k]) for row in rows]) for k in rows[0]} if rows else {}
+        config = read_json(path / "config.json")
+        check_kinds(config, {"method": str, "env": str, "seed": int}, "config.json")
+        text = read_bytes(path / "evaluations.csv", LARGEST_JSON).decode()
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        names = ("env_steps", "object_distance", "passive_distance")
+        columns = {k: np.array([float(row[k]) for row in rows]) for k in names}
+        if not rows or not all(np.isfinite(column).all() for column in columns.values()):
+            raise ValueError("evaluations.csv has no rows, or rows without numbers")
         return Curve(
             method_of(config),
             config["env"],
@@ -104,7 +111,7 @@ def read_curve(path: Path) -> Curve:
             columns["object_distance"],
             float(columns["passive_distance"][-1]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise DamagedFile(
             f"{path} is not a readable run ({error}); restore or remove it."
         ) from error
@@ -136,9 +143,7 @@ def draw_curves(curves: Sequence[Curve], out: Path) -> Path:
     figure = Figure(figsize=(width * len(panels) + 0.4, 3.4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     draw_panels(figure, axes, {name: panels[name] for name in sorted(panels)})
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=150)
-    return out
+    return save_figure(figure, [out])[0]
 
 
 def draw_panels(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smorl.errors import InvalidInput, did_you_mean
+from smorl.files import make_folder
 from smorl.paper.evidence import Evidence, NotYetRun
 from smorl.paper.figures.clusters import clusters_figure
 from smorl.paper.figures.comparisons import ablation_figure, gt_figure, long_figure, visual_figure
@@ -86,4 +87,5 @@ def build(name: str, results: Path) -> Any:
 
 def draw(name: str, results: Path, images: Path) -> list[Path]:
     """Draw one figure as `images/NAME.png` and `.pdf`, and return these names."""
+    make_folder(images)
     return save_figure(build(name, results), [images / f"{name}{end}" for end in SUFFIXES])

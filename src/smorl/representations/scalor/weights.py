@@ -2,40 +2,44 @@
 
 Tensors `model/...` (float16), `what/mean`, `what/basis`, `prior/...`; the rest is JSON in the
 header: the model's settings, the matching threshold, where it was trained and by which command.
-A hash over all tensors is in the header too. Nothing is ever unpickled.
+The hash of `tensor_file` covers all of it.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import json
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from smorl import shipped
 from smorl.config import from_json, to_json
 from smorl.errors import InvalidInput
+from smorl.files import read_bytes
+from smorl.formats import check_kinds, understood
 from smorl.images import resize
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
-from smorl.runs.tensor_file import damaged, fill_module, under
+from smorl.runs.tensor_file import (
+    damaged,
+    fill_module,
+    read_tensors,
+    require_finite,
+    under,
+    write_tensors,
+)
 from smorl.types import ObjectSet
 
 FILE = "weights.safetensors"
-FORMAT = 1
-_KEY = "smorl"
+KIND, FORMAT = "scalor", 2
 _LARGEST = float(np.finfo(np.float16).max)
+_KINDS = {"config": {}, "threshold": int | float, "meta": {"env": str}}
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class PerceptionWeights:
     """A trained perception. `prior` holds arrays for `goals.priors.from_arrays`.
 
     `threshold` is the largest distance of normalised appearances that counts as the same object;
-    `meta` says how it was made: env, seed, command, match report.
+    `meta` says how it was made: env, seed, command, match report. `digest` is the hash of the file
+    it was read from.
     """
 
     config: ScalorConfig
@@ -53,6 +58,7 @@ class PerceptionWeights:
     prior: dict[str, np.ndarray]
     threshold: float
     meta: dict[str, Any] = field(default_factory=dict)
+    digest: str | None = None
 
     def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
         """Return the encoder: pictures to objects with normalised appearance.
@@ -98,54 +104,41 @@ class PerceptionWeights:
 
 
 def save_weights(path: Path, weights: PerceptionWeights) -> Path:
-    """Write the file under a temporary name, force it onto the disk, rename it."""
-    path = Path(path)
+    """Write the file, whole or not at all."""
     arrays = {f"model/{k}": _half(v) for k, v in weights.model.state_dict().items()}
     arrays |= {"what/mean": weights.what_mean, "what/basis": weights.what_basis}
     arrays |= {f"prior/{k}": v for k, v in weights.prior.items()}
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    header = {
-        "format": FORMAT,
-        "config": to_json(weights.config),
-        "threshold": weights.threshold,
-        "meta": weights.meta,
-        "sha256": _digest(arrays),
-    }
-    data = save(arrays, {_KEY: json.dumps(header, allow_nan=False)})
-    temporary = path.with_name(f".tmp-{path.name}-{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InvalidInput(
-            f"Cannot write {path}: {error.strerror}; make it writable or free some space."
-        ) from error
-    return path
+    config = to_json(weights.config)
+    header = {"config": config, "threshold": weights.threshold, "meta": weights.meta}
+    return write_tensors(Path(path), KIND, FORMAT, arrays, header)
 
 
-def load_weights(path: Path) -> PerceptionWeights:
-    """Read a file of `save_weights`; anything else gets one sentence saying what is wrong."""
+def load_weights(path: Path, data: bytes | None = None) -> PerceptionWeights:
+    """Read a file of `save_weights`; anything else gets one sentence saying what is wrong.
+
+    `data` is its content, if it lies within another file.
+    """
     path = Path(path)
-    arrays, header = _read(path)
-    config = _config(path, header["config"])
-    model = Scalor(config, _action_size(path, arrays))
+    data = read_bytes(path) if data is None else data
+    arrays, header = read_tensors(path, KIND, FORMAT, data)
+    with understood(path, "a perception"):
+        check_kinds(header, _KINDS, "header")
+    model = Scalor(_config(path, header["config"]), _action_size(path, arrays))
     fill_module(path, model, under("model/", arrays))
     mean, basis = arrays.get("what/mean"), arrays.get("what/basis")
-    if mean is None or basis is None or basis.shape != mean.shape * 2 or len(mean) != config.what:
-        raise damaged(path, f"its appearance statistics do not have {config.what} dimensions")
+    what = model.config.what
+    if mean is None or basis is None or mean.shape != (what,) or basis.shape != (what, what):
+        raise damaged(path, f"its appearance statistics do not have {what} dimensions")
+    require_finite(path, {"what/mean": mean, "what/basis": basis})
     return PerceptionWeights(
-        config=config,
+        config=model.config,
         model=model.eval().requires_grad_(False),
         what_mean=mean,
         what_basis=basis,
         prior=under("prior/", arrays),
         threshold=float(header["threshold"]),
         meta=header["meta"],
+        digest=hashlib.sha256(data).hexdigest(),
     )
 
 
@@ -171,31 +164,6 @@ def load_perception(name: str | Path) -> PerceptionWeights:
             f"runs; shipped with the package: {listed}."
         )
     return load_weights(path)
-
-
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return verified arrays and header."""
-    try:
-        with safe_open(path, framework="np") as file:  # pyright: ignore[reportArgumentType]
-            text = (file.metadata() or {}).get(_KEY)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except OSError as error:
-        raise damaged(path, f"it cannot be opened ({error.strerror or error})") from error
-    except SafetensorError as error:
-        raise damaged(path, f"it is cut short or no weights file at all ({error})") from error
-    if text is None:
-        raise damaged(path, "it was not made by `smorl perception train`")
-    try:
-        header = json.loads(text)
-        version, digest = header["format"], header["sha256"]
-        complete = {"config", "threshold", "meta"} <= set(header)
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, "its header cannot be read") from error
-    if version != FORMAT:
-        raise damaged(path, f"it has format {version!r}, this smorl reads {FORMAT}")
-    if not complete or digest != _digest(arrays):
-        raise damaged(path, "its content does not match its recorded hash")
-    return arrays, header
 
 
 def _action_size(path: Path, arrays: dict[str, np.ndarray]) -> int:
@@ -228,12 +196,3 @@ def _half(tensor: torch.Tensor) -> np.ndarray:
     array = tensor.detach().cpu().numpy()
     fits = array.dtype == np.float32 and (array.size == 0 or np.abs(array).max() < _LARGEST)
     return array.astype(np.float16) if fits else array
-
-
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

@@ -8,10 +8,11 @@ from typing import Any
 
 from smorl.config import from_json, to_json
 from smorl.errors import InvalidInput
+from smorl.formats import check_kinds, understood
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
 from smorl.representations.vae.settings import VaeConfig
-from smorl.runs.tensor_file import damaged, fill_module, read_tensors, write_tensors
+from smorl.runs.tensor_file import fill_module, read_tensors, write_tensors
 
 KIND, FORMAT = "vae", 1
 
@@ -39,8 +40,8 @@ def load_vae(path: Path) -> VaeWeights:
     """Read a file of `save_vae`; anything else gets one sentence saying what is wrong."""
     path = Path(path)
     arrays, header = read_tensors(path, KIND, FORMAT)
-    if not {"config", "meta"} <= header.keys():
-        raise damaged(path, "its header lacks the settings")
+    with understood(path, "a VAE"):
+        check_kinds(header, {"config": {}, "meta": {}}, "header")
     try:
         config = from_json(VaeConfig, header["config"])
     except InvalidInput as error:

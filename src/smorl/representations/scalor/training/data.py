@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smorl.errors import InvalidInput
+from smorl.files import TEMPORARY, make_folder
 from smorl.representations.own_video import load_video
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.video import Sequences
@@ -43,9 +44,9 @@ def open_sequences(
     if source.video is not None:
         return load_video(source.video, config.scalor.image_size)
     own, settings = run / FOLDER, config.data
-    for leftover in own.glob(".tmp-*"):
+    for leftover in own.glob(f"{TEMPORARY}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    own.mkdir(exist_ok=True)
+    make_folder(own)
     if not (own / "sequences").exists():
         reporter.note(f"Collecting {settings.episodes} episodes of {settings.steps} steps.")
 

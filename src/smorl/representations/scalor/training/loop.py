@@ -19,6 +19,7 @@ import torch
 from smorl.envs.factory import tells_truth
 from smorl.errors import Diverged, RunConflict
 from smorl.evaluation.detection import evaluate_perception
+from smorl.formats import check_kinds, understood
 from smorl.representations.scalor.tracking.diagnostics import (
     NOT_FINITE,
     Finding,
@@ -37,12 +38,26 @@ from smorl.representations.scalor.weights import FILE, load_weights, rounded, sa
 from smorl.representations.video import Sequences, describe, median_background
 from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
+from smorl.runs.identity import KEY, identity, require_same_run
 from smorl.runs.log import RunLogger
 from smorl.runs.reporter import Reporter
 
 CHECKS = (0.3, 0.6, 1.0)  # shares of training after which it is diagnosed
 CHECK_EPISODES, CHECK_FRAMES = 16, 11
 CHECK_COLUMNS = ("attempt", "iteration", *(f.name for f in fields(Statistics)), "findings")
+
+
+_KINDS = {
+    "attempt": int,
+    "iteration": int,
+    "frames": int,
+    "window": {"count": int, "sums": {str: int | float}},
+    "recent": {str: int | float},
+    "attempts": [{"attempt": int, "iteration": int, "healthy": bool, "findings": [str]}],
+    "seconds": {str: int | float},
+    "data": {},
+    "log": {"metrics": int, "evaluations": int},
+}
 
 
 class PerceptionTrainer:
@@ -86,8 +101,11 @@ class PerceptionTrainer:
         for sentence in checkpoint.damaged:
             self.reporter.note(sentence)
         saved = checkpoint.state
-        self._refuse_other_data(saved["data"])
-        self.state = PerceptionState.load(self.config, checkpoint, *self._shape)
+        require_same_run(self.run.path, checkpoint, self.run.config, None)
+        with understood(checkpoint.path, "a perception run"):
+            check_kinds(saved, _KINDS, "state")
+            self._refuse_other_data(saved["data"])
+            self.state = PerceptionState.load(self.config, checkpoint, *self._shape)
         self.attempts, self._seconds = saved["attempts"], saved["seconds"]
         self.logger.truncate(saved["log"])
         return True
@@ -113,6 +131,7 @@ class PerceptionTrainer:
         while self.state.iteration < total:
             self._advance()
             clock = self._spend("train", clock)
+            self.run.require_in_place()
             minutes = (time.monotonic() - saved) / 60
             if self.stop_requested or minutes > self.config.checkpoint_minutes:
                 self.checkpoint()
@@ -265,7 +284,9 @@ class PerceptionTrainer:
             "seconds": self._seconds,
             "data": describe(self.data),
             "log": self.logger.position(),
+            KEY: identity(self.run.config, None),
         }
+        self.run.require_in_place()
         # Attempts follow one another, so that the newest checkpoint has the largest step.
         step = self.state.attempt * (self.config.optimise.iterations + 1) + self.state.iteration
         return save_checkpoint(folder, step, tensors, {}, {**state, **extra}, keep)

@@ -99,6 +99,8 @@ class PerceptionState:
         tensors, saved = checkpoint.tensors, checkpoint.state
         state = cls.create(config, saved["attempt"], background, actions)
         prefix = "model/"
+        if saved["attempt"] > config.restarts or saved["iteration"] > config.optimise.iterations:
+            raise ValueError(f"attempt {saved['attempt']}, iteration {saved['iteration']}")
         state.model.load_state_dict(
             {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
         )
