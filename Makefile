@@ -6,8 +6,8 @@ STAMP := $(VENV)/.installed
 TEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-slow test-cluster test-browser check-main-job demo view bench
-.PHONY: train clean
+.PHONY: help setup check test test-slow test-cluster test-browser check-main-job faults demo view
+.PHONY: bench train clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -45,6 +45,9 @@ test-browser: setup ## the live page in a real browser (installs Debian's Chromi
 		apt-get install -y -qq --no-install-recommends chromium >/dev/null) \
 		|| echo "test-browser: could not install chromium (apt, as root); the tests will be skipped"
 	$(BIN)/python -m pytest -m browser tests/browser $(TEST_ARGS)
+
+faults: setup ## the fault campaign: kills, mutations, fuzzing, full disks, soak (docs/reliability.md)
+	$(BIN)/python -m tests.faults
 
 demo: setup ## a minute: a trained agent rearranges the table from pixels, in a film
 	$(BIN)/smorl demo
