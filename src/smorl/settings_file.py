@@ -33,7 +33,7 @@ def _json(path: Path, text: str) -> Any:
 
 def _yaml(path: Path, text: str) -> Any:
     try:
-        import yaml
+        import yaml  # pyright: ignore[reportMissingModuleSource]
     except ImportError as error:
         raise InvalidInput(
             f"--config {path} needs PyYAML; `pip install pyyaml`, or write JSON."

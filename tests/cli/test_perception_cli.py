@@ -340,6 +340,10 @@ def test_a_model_that_finds_nothing_is_restarted(tmp_path, capsys):
     assert len(set(losses.values())) == 3, "every attempt starts from other weights"
 
 
+class Cut(Exception):
+    """Ends a run as a kill would."""
+
+
 def test_a_restarted_run_resumes_in_its_later_attempt(tmp_path, monkeypatch):
     from smorl.representations.scalor.training.loop import PerceptionTrainer
 
@@ -350,11 +354,11 @@ def test_a_restarted_run_resumes_in_its_later_attempt(tmp_path, monkeypatch):
 
     def cut(self):
         if (self.state.attempt, self.state.iteration) == (1, 3):
-            raise KeyboardInterrupt
+            raise Cut
         advance(self)
 
     monkeypatch.setattr(PerceptionTrainer, "_advance", cut)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Cut):
         train(tmp_path / "cut", *args)
     monkeypatch.undo()
     assert train(tmp_path / "cut", *args) == 0

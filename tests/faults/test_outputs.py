@@ -42,6 +42,7 @@ def test_a_film_that_did_not_arrive_on_the_disk_is_no_film(tmp_path, monkeypatch
     def cut_short(path, *args, **kwargs):
         """An encoder on a full disk: it takes every frame and says nothing."""
         writer = real(path, *args, **kwargs)
+        writer.send(None)
         try:
             while True:
                 writer.send((yield))

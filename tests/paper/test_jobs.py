@@ -83,13 +83,13 @@ def test_another_config_is_refused_in_one_sentence(job):
 
 def test_what_is_finished_counts_even_if_older_than_some_options(job):
     config = job.training.config()
-    del config["networks"]["body"]
+    del config["tracker"]["memory"]
     write(job.keep[0] / "a", config, RESULT)
     assert state_of(job) == "kept"
     write(job.writes, config, RESULT)
     assert state_of(job) == "finished"
     (job.writes / "result.json").unlink()  # but nothing is resumed with other settings
-    with pytest.raises(RunConflict, match=r"networks\.body"):
+    with pytest.raises(RunConflict, match=r"tracker\.memory"):
         state_of(job)
 
 

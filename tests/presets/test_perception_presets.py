@@ -40,7 +40,7 @@ def test_every_preset_makes_one_update(name):
     config = get_perception_preset(name).build()
     config = replace(config, optimise=replace(config.optimise, batch=2, lengths=(2,)))
     size = config.scalor.image_size
-    state = PerceptionState.create(config, 0, np.full((size, size, 3), 0.5, np.float32))
+    state = PerceptionState.create(config, 0, np.full((size, size, 3), 0.5, np.float32), 2)
     before = [p.detach().clone() for p in state.model.parameters()]
     terms = train_step(config, state, noise_sequences(config))
     assert all(np.isfinite(value) for value in terms.values())
@@ -55,7 +55,7 @@ def test_every_preset_makes_one_update(name):
 def test_every_way_to_optimise_makes_an_update(change):
     config = get_perception_preset("debug-scalor").build()
     config = replace(config, optimise=replace(config.optimise, **change))
-    state = PerceptionState.create(config, 0, np.full((64, 64, 3), 0.5, np.float32))
+    state = PerceptionState.create(config, 0, np.full((64, 64, 3), 0.5, np.float32), 2)
     before = [p.detach().clone() for p in state.model.parameters()]
     terms = train_step(config, state, noise_sequences(config))
     assert np.isfinite(terms["loss"])
@@ -65,7 +65,7 @@ def test_every_way_to_optimise_makes_an_update(change):
 
 def test_attempts_start_from_different_weights_and_the_same_attempt_from_the_same():
     config, background = get_perception_preset("debug-scalor").build(), np.zeros((64, 64, 3))
-    one, same, other = (PerceptionState.create(config, a, background) for a in (0, 0, 1))
+    one, same, other = (PerceptionState.create(config, a, background, 2) for a in (0, 0, 1))
     pairs = list(zip(one.model.parameters(), same.model.parameters(), strict=True))
     assert all(torch.equal(a, b) for a, b in pairs)
     pairs = list(zip(one.model.parameters(), other.model.parameters(), strict=True))

@@ -58,6 +58,7 @@ def files_of(path: Path) -> list[Path]:
 
 def test_round_trip_is_exact(tmp_path):
     tensors, arrays, state = content()
+    (tmp_path / "deep" / "er").mkdir(parents=True)
     path = save_checkpoint(tmp_path / "deep" / "er", 42, tensors, arrays, state)
     assert path == tmp_path / "deep" / "er" / "000000042"
     loaded = load_latest(path.parent)

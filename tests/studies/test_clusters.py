@@ -152,6 +152,7 @@ def test_crops_keep_off_points_edges_and_each_other():
 def test_draw_both_formats_again_with_the_same_bytes(footage, tmp_path):
     found = analyse_clusters(perfect(footage), images(footage), footage)
     report = json.loads(json.dumps(found, allow_nan=False))
+    (tmp_path / "a").mkdir()
     outs = [tmp_path / "a" / name for name in ("c.png", "c.pdf")]
     draw_clusters(report, outs)
     first = [out.read_bytes() for out in outs]

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from typing import Any
 
 from smorl.errors import InvalidInput
 
@@ -50,7 +51,7 @@ def _tell(part: str) -> None:
     sys.stderr.write(f"measuring: {part}\n")
 
 
-def as_markdown(table: dict[str, dict[str, float]]) -> str:
+def as_markdown(table: dict[str, dict[str, Any]]) -> str:
     """Return the table for people and for the docs."""
     lines = [
         "| made perfect | distance | nearer by | success | goals matched | falsely solved |",

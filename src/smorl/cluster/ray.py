@@ -149,8 +149,8 @@ def connect(address: str | None, limit: int | None = None) -> Any:
 
 def _import_ray() -> Any:
     try:
-        import ray
-        import ray.exceptions
+        import ray  # pyright: ignore[reportMissingImports]
+        import ray.exceptions  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise InvalidInput(
             "Ray is not installed; `pip install 'smorl[cluster]'`, or leave --on out to run on "

@@ -228,7 +228,7 @@ def _distribution(optuna: Any, axis: Axis) -> Any:
 
 def _import_optuna() -> Any:
     try:
-        import optuna
+        import optuna  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise InvalidInput(
             "Optuna is not installed; `pip install 'smorl[cluster]'`, or list values for a grid."

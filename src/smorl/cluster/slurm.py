@@ -29,7 +29,7 @@ class Submitted:
 
     def checkpoint(self, task: Task) -> Any:
         """Called by submitit before SLURM ends the job: what is shared is all that is needed."""
-        from submitit.helpers import DelayedSubmission
+        from submitit.helpers import DelayedSubmission  # pyright: ignore[reportMissingImports]
 
         return DelayedSubmission(self, task)
 
@@ -113,7 +113,7 @@ def ended_file(task: Task) -> str:
 
 def _import_submitit() -> Any:
     try:
-        import submitit
+        import submitit  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise InvalidInput(
             "submitit is not installed; `pip install 'smorl[cluster]'`, or leave --on out to run "

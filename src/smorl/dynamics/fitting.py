@@ -30,9 +30,9 @@ _SMALLEST = 1e-4  # of a spread or a step, in the encoder's coordinates
 class DynamicsConfig:
     """The model of objects, and how it is fitted along the run."""
 
-    width: int = 128
-    batch_size: int = 512
-    lr: float = 1e-3
+    width: int = 128  # of the hidden layers
+    batch_size: int = 512  # transitions per gradient step
+    lr: float = 1e-3  # learning rate
     updates_per_step: float = 0.04  # gradient steps per environment step
     moved: float = 0.15  # steps of the hand a thing must go to count as moved
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from smorl.errors import Diverged, InvalidInput
-from smorl.ranges import within
+from smorl.ranges import require, within
 
 _DECODED = 512  # latents decoded at once, which bounds the memory
 
@@ -64,6 +64,8 @@ class SkewConfig:
             "power": (-1, 0), "samples": (1, 10_000), "variance": (1e-12, 1e12),
             "after": (0, 10**12), "pictures": (1, 10**9), "spread": (1e-6, 1 - 1e-6),
         })  # fmt: skip
+        known = ("importance", "bound")
+        require(self, {"estimator": (self.estimator in known, " or ".join(known))})
 
 
 RELEASE_SKEW = SkewConfig(estimator="bound", variance=math.e)

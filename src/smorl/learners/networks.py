@@ -44,7 +44,7 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         within(self, {
             "policy_hidden": (1, 4096), "critic_hidden": (1, 4096), "hidden_bias": (-10, 10),
-            "initial_std": (1e-6, 0.999),
+            "initial_std": (1e-12, 0.999),
         })  # fmt: skip
         layers = {name: 1 <= len(getattr(self, name)) <= 16 for name in _HIDDEN}
         require(self, {name: (good, "1 to 16 layers") for name, good in layers.items()})

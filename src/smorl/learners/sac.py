@@ -177,7 +177,7 @@ class Sac:
         torch.autograd.backward([q, *losses], [error * (2 / len(target)), *[None] * len(losses)])
         adam_step(self.optimizers["networks"])
         with torch.no_grad():
-            torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
+            torch._foreach_lerp_(  # pyright: ignore
                 *self._followed, self.config.target_rate
             )
         self.updates += 1
@@ -220,7 +220,7 @@ class Sac:
         return (self.log_temperature.detach().exp() * log_prob - q).mean()
 
 
-def adam_step(optimizer: torch.optim.Adam) -> None:
+def adam_step(optimizer: torch.optim.Optimizer) -> None:
     """`optimizer.step()`, bit for bit, without its bookkeeping: that costs more than the step."""
     (group,) = optimizer.param_groups
     parameters = [p for p in group["params"] if p.grad is not None]

@@ -34,7 +34,7 @@ _REASONS: dict[str, str] = {
     "hardest": "the hardest first, by its own estimate",
 }
 # Attempts never run out here: a visitor may go on moving goals.
-_ENDLESS = 10**9
+_ENDLESS = 10_000
 
 
 class AgentPlayer:

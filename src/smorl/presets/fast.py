@@ -166,7 +166,7 @@ def debug() -> RunConfig:
             every=80,
             episodes=4,
             final_episodes=4,
-            subgoals=replace(base.evaluation.subgoals, length=3, attempts=3),
+            subgoals=replace(base.evaluation.subgoals, length=3, attempts=3, own_body=True),
         ),
     )
 

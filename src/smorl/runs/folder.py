@@ -192,7 +192,7 @@ def _siblings(path: Path) -> list[Path]:
 
 def _remove_folders(made: list[Path]) -> None:
     for folder in made:  # the innermost first
-        with suppress(OSError):  # somebody else may use it by now
+        with suppress(OSError, ValueError):  # somebody else may use it by now
             folder.rmdir()
 
 

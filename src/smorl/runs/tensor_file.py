@@ -69,7 +69,7 @@ def kind_of(path: Path) -> str | None:
     """Return what kind of weights a file says it holds, None if it says nothing."""
     try:
         return _description(read_bytes(path))["kind"]
-    except (DamagedFile, ValueError, KeyError, TypeError):
+    except (DamagedFile, SafetensorError, ValueError, KeyError, TypeError):
         return None
 
 
