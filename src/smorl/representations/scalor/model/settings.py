@@ -72,6 +72,8 @@ class ScalorConfig:
         side = self.image_size // self.cells
         paper = self.networks == "paper"
         require(self, {
+            "networks": (self.networks in ("fast", "paper"), "fast or paper"),
+            "background": (self.background in ("static", "decoded"), "static or decoded"),
             "image_size": (side * self.cells == self.image_size and side in (8, 16, 32),
                            "8, 16 or 32 times cells"),
             "glimpse": (not (paper and self.glimpse % 8), "a multiple of 8 with these networks"),
