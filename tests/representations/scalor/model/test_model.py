@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from smorl.config import from_json, to_json
 from smorl.errors import InvalidInput
 from smorl.representations.scalor.model.background import Background
 from smorl.representations.scalor.model.distributions import Normal, Sampler
 from smorl.representations.scalor.model.networks import ConvLstm
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig, Schedule, schedule
+from smorl.representations.scalor.training.settings import PerceptionConfig
 from tests.representations.scalor.small import (
     SMALL,
     centred,
@@ -367,6 +369,10 @@ def test_schedule_falls_geometrically_and_stays():
 def test_settings_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(InvalidInput, match=rf"^{name} = "):
         replace(SMALL, **{name: value})
+    tree = to_json(PerceptionConfig())
+    tree["scalor"] |= to_json(SMALL) | {name: value}
+    with pytest.raises(InvalidInput, match=rf"scalor\.{name} "):
+        from_json(PerceptionConfig, tree)
 
 
 def test_painting_costs_by_the_pixel():

@@ -24,8 +24,9 @@ from smorl.types import ObjectSet
 _REST = 0.03  # image coordinates: longer ways from frame to frame are motion, not trembling
 _PLACE = 0.125  # image coordinates, 4 pixels of 64: two sightings of one thing are no farther apart
 EPISODES, FRAMES = 50, 41
-# What a healthy perception reaches. Fresh perceptions of 1 and 2 pucks find 0.97 and 0.995; the
-# same two with half their matching threshold, on which agents learn little, find 0.94.
+# Set by hand between two perceptions, of 1 and 2 pucks, which find 0.995 and 0.968, and the same
+# two with half their matching threshold, which find 0.94. That agents fare accordingly is not
+# shown yet.
 LEAST_FOUND, LEAST_GOAL, MOST_MIXED, MOST_TREMBLE, MOST_TRACKS = 0.955, 0.93, 0.05, 0.01, 3.0
 
 
