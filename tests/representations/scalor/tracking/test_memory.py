@@ -108,6 +108,34 @@ def test_another_object_gets_no_old_identity():
     assert world.remembered == {0: 2}
 
 
+SIMILAR = [0.7, 0.1, 0.0]  # nearer to RED than SAME, but not so near that looks alone tell
+
+
+def test_what_is_similar_and_has_another_colour_is_not_the_hidden_object():
+    """A piece of the arm may look like a puck to the encoder; it is not painted like one."""
+    world = World((0, RED, 0.4, -0.2))
+    world.frame()
+    world.frame((7, SIMILAR, 0.4, -0.2), new=[7])
+    assert world.live == [7]
+    assert world.remembered == {0: 2}
+
+
+def test_what_is_similar_and_has_the_colour_is_the_hidden_object():
+    world = World((0, RED, 0.4, -0.2))
+    colour = decoded_colour(world.model, world.state.slots)
+    world.frame()
+    image = colour[:, None, None].expand(1, 3, SIZE, SIZE)
+    world.frame((7, SIMILAR, 0.4, -0.2), new=[7], image=image)
+    assert world.live == [0]
+
+
+def test_an_object_is_lost_even_if_something_of_another_colour_looks_similar():
+    world = World((0, RED, 0.4, -0.2), (1, SIMILAR, -0.5, 0.5))
+    world.frame((1, SIMILAR, -0.5, 0.5))
+    assert world.live == [1]
+    assert world.remembered == {0: 1}
+
+
 def test_an_object_whose_slot_turns_into_another_one_is_remembered():
     """The model hands a half-hidden puck's slot, ID included, to the arm; the puck keeps it."""
     world = World((0, RED, 0.4, -0.2))

@@ -19,6 +19,7 @@ from smorl.representations.scalor.tracking.search import keeps_colour, same_thin
 # another one: the model hands a half-hidden puck's slot to the arm. Different objects are about the
 # square root of 2 apart.
 TURNED = 1.0
+_SURE = 0.5  # share of the matching distance within which looks alone tell that two are the same
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ def remember(
     If nobody is to `look` for it, it stays where it was last seen.
     `covered` (B, 1, S, S) says where something stands before the background.
     """
-    slots, kept = _come_back(state.slots, memory.slots, what_basis, same)
-    state = replace(state, slots=slots)
-    state, lost = _go_missing(model, before, state, images if look else None, what_basis, same)
+    alike = _Alike(model, images if look else None, what_basis, same)
+    slots, kept = _come_back(state.slots, memory.slots, alike)
+    state, lost = _go_missing(before, replace(state, slots=slots), alike)
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
     count = slots.alive.shape[1]
@@ -82,42 +83,65 @@ def remember(
     return replace(state, slots=slots), Memory(held, torch.where(alive, age, 0))
 
 
-def _come_back(
-    live: Slots, remembered: Slots, what_basis: Tensor, same: float
-) -> tuple[Slots, Slots]:
+@dataclass(frozen=True)
+class _Alike:
+    """Which objects look the same: by their appearance and, given `images`, by their colour there.
+
+    Appearances of a puck and of a piece of the arm can be nearer than the matching threshold; a
+    piece of the arm does not have the puck's colour, though.
+    """
+
+    model: Scalor
+    images: Tensor | None
+    what_basis: Tensor
+    same: float
+
+    def gap(self, one: Slots, two: Slots) -> Tensor:
+        """How different each pair looks, (B, N, M)."""
+        return torch.cdist(one.what @ self.what_basis, two.what @ self.what_basis)
+
+    def seen(self, known: Slots, live: Slots, gap: Tensor, asked: Tensor) -> Tensor:
+        """Of the pairs `asked` about (B, N, M): is the live object the known one?"""
+        pairs = asked & live.alive[:, None] & (gap < self.same)
+        if self.images is None:
+            return pairs
+        doubtful = pairs & (gap > _SURE * self.same)
+        return pairs & (~doubtful | keeps_colour(self.model, known, live, doubtful, self.images))
+
+    def turned(self, known: Slots, live: Slots, gap: Tensor, asked: Tensor) -> Tensor:
+        """Of the pairs `asked` about (B, N, M): has the known object become another one?"""
+        pairs = asked & (gap > TURNED)
+        if self.images is None:
+            return pairs
+        return pairs & ~keeps_colour(self.model, known, live, pairs, self.images)
+
+
+def _come_back(live: Slots, remembered: Slots, alike: _Alike) -> tuple[Slots, Slots]:
     """Return live objects, some under remembered IDs, and what is still to be remembered."""
-    gap = _difference(live, remembered, what_basis)
-    possible = live.alive[..., None] & remembered.alive[:, None]
-    wanted = torch.where(possible, gap, torch.inf)
+    gap = alike.gap(remembered, live)
+    seen = alike.seen(remembered, live, gap, remembered.alive[..., None].expand_as(gap))
+    wanted = torch.where(seen, gap, torch.inf)
     # Each remembered object goes to its nearest candidate if that one prefers it too.
     mutual = (wanted == wanted.amin(1, keepdim=True)) & (wanted == wanted.amin(2, keepdim=True))
-    back = mutual & (wanted < same)
-    ids = torch.where(back, remembered.ids[:, None], -1).amax(2)
+    back = mutual & seen
+    ids = torch.where(back, remembered.ids[..., None], -1).amax(1)
     # What looks like a live object is that object, or a second view of it: not hidden behind it.
-    double = ((gap < same) & live.alive[..., None]).any(1)
-    kept = replace(remembered, alive=remembered.alive & ~double)
-    return replace(live, ids=torch.where(back.any(2), ids, live.ids)), kept
+    kept = replace(remembered, alive=remembered.alive & ~seen.any(2))
+    return replace(live, ids=torch.where(back.any(1), ids, live.ids)), kept
 
 
-def _go_missing(
-    model: Scalor,
-    before: Slots,
-    state: State,
-    images: Tensor | None,
-    what_basis: Tensor,
-    same: float,
-) -> tuple[State, Slots]:
+def _go_missing(before: Slots, state: State, alike: _Alike) -> tuple[State, Slots]:
     """Return the state, with new IDs for what took a slot over, and the objects that are lost.
 
-    Given `images`, a slot whose place still shows the old colour was not taken over.
+    A slot whose place still shows the old colour was not taken over.
     """
     slots = state.slots
-    gap = _difference(before, slots, what_basis)
-    double = ((gap < same) & slots.alive[:, None]).any(2)
+    gap = alike.gap(before, slots)
     named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
-    turned = named & before.alive[..., None] & (gap > TURNED) & ~double[..., None]
-    if images is not None:
-        turned &= ~keeps_colour(model, before, slots, turned, images)
+    steady = (named & (gap <= TURNED)).any(2)
+    asked = (before.alive & ~steady)[..., None].expand_as(gap)
+    double = alike.seen(before, slots, gap, asked).any(2)
+    turned = alike.turned(before, slots, gap, named & (before.alive & ~double)[..., None])
     lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double)
     thief = turned.any(1)
     fresh = torch.cumsum(thief, 1) - 1 + state.next_id[:, None]
@@ -191,11 +215,6 @@ def smoothed(
 def _same(slots: Slots, ids: Tensor) -> Tensor:
     """Which live slots (B, N) have which of the former `ids` (B, M), -1 being nobody's."""
     return (slots.ids[..., None] == ids[:, None]) & slots.alive[..., None] & (ids[:, None] >= 0)
-
-
-def _difference(one: Slots, two: Slots, what_basis: Tensor) -> Tensor:
-    """How different each pair looks, (B, N, M)."""
-    return torch.cdist(one.what @ what_basis, two.what @ what_basis)
 
 
 def _pick(one: Slots, two: Slots, chosen: Tensor) -> Slots:
