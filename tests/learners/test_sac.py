@@ -144,6 +144,18 @@ def test_temperature_falls_when_entropy_is_above_target_and_rises_below():
         assert math.copysign(1, sac.temperature - before) == sign
 
 
+@pytest.mark.parametrize("actions", [2, 7])
+def test_without_a_target_the_entropy_goes_to_minus_the_number_of_actions(actions):
+    derived = Sac(SacConfig(), NETS, LAYOUT, actions, seed=5)
+    given = Sac(SacConfig(target_entropy=-float(actions)), NETS, LAYOUT, actions, seed=5)
+    for sac in (derived, given):
+        sac.step_temperature(torch.full((4,), actions - 0.5))  # half a nat more random than asked
+        sac.step_temperature(torch.full((4,), actions - 0.5))
+    assert derived.temperature == given.temperature < 1.0
+    derived.step_temperature(torch.full((4,), actions + 9.0))
+    assert derived.temperature > given.temperature
+
+
 def test_policy_every_skips_policy_updates():
     sac, batch = make_sac(policy_every=2), make_batch()
     sac.update(batch, torch.randn(2, 32, 2))

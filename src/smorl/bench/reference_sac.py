@@ -103,7 +103,7 @@ class ReferenceSac:
         """One gradient step of everything; `noise` is (2, B, A) ~ N(0, 1)."""
         now = (batch.objects, batch.present, batch.goal)
         action, log_prob = self.sample(now, noise[0])
-        gap = (log_prob + self.config.target_entropy).detach()
+        gap = (log_prob + self.config.target_entropy_of(self.actions)).detach()
         _step(self.temperature_optimizer, -(self.log_temperature * gap).mean())
         alpha = self.log_temperature.detach().exp()
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from smorl.learners.base import LearnerConfig
+from smorl.learners.gradients import adam_step
 from smorl.learners.networks import Folded, Inputs, NetworkConfig, Policy, TwinCritic
 from smorl.learners.seen import Seen
 from smorl.ranges import within
@@ -23,7 +24,8 @@ class SacConfig(LearnerConfig):
 
     kind: Literal["sac"] = "sac"  # pyright: ignore[reportIncompatibleVariableOverride]
     target_rate: float = 0.05  # soft update of the target critics, every update
-    target_entropy: float = -2.0  # minus the number of action dimensions
+    # What the temperature drives the policy's entropy to; None: minus the length of an action.
+    target_entropy: float | None = None
     initial_temperature: float = 1.0  # the weight of entropy at the start
     reward_scale: float = 1.0  # factor on the reward
     policy_every: int = 1  # critic updates per policy update
@@ -39,6 +41,10 @@ class SacConfig(LearnerConfig):
             "initial_temperature": (1e-6, 1e6), "reward_scale": (1e-6, 1e6),
             "policy_every": (1, 1_000_000), "pessimism": (0, 1), "lr_end": (0, 1),
         })  # fmt: skip
+
+    def target_entropy_of(self, actions: int) -> float:
+        """Return the target entropy of a policy of that many actions."""
+        return -float(actions) if self.target_entropy is None else self.target_entropy
 
     def build(
         self,
@@ -70,6 +76,7 @@ class Sac:
     ) -> None:
         """`seed` initialises the networks; `centre` and `spread` describe usual positions."""
         self.config, self.layout, self.actions = config, layout, actions
+        self.target_entropy = config.target_entropy_of(actions)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.inputs = Inputs(networks, layout, centre, spread)
@@ -210,7 +217,7 @@ class Sac:
 
     def step_temperature(self, log_prob: Tensor) -> None:
         """Descend -log alpha (log pi + target entropy): alpha falls while pi is random enough."""
-        gap = log_prob.detach().mean() + self.config.target_entropy
+        gap = log_prob.detach().mean() + self.target_entropy
         self.log_temperature.grad = -gap  # the loss is linear, so this is its gradient
         adam_step(self.optimizers["temperature"])
 
@@ -218,34 +225,6 @@ class Sac:
         """alpha log pi - Q; the gradient passes through the critics, not into them."""
         q = self.combine_critics(self.critic.values(encoded.detach(), action, frozen=True))
         return (self.log_temperature.detach().exp() * log_prob - q).mean()
-
-
-def adam_step(optimizer: torch.optim.Optimizer) -> None:
-    """`optimizer.step()`, bit for bit, without its bookkeeping: that costs more than the step."""
-    (group,) = optimizer.param_groups
-    parameters = [p for p in group["params"] if p.grad is not None]
-    states = [optimizer.state[p] for p in parameters]
-    if not all(states):  # the first time the optimiser makes its state
-        optimizer.step()
-        return
-    steps, first, second = ([s[k] for s in states] for k in ("step", "exp_avg", "exp_avg_sq"))
-    with torch.no_grad():
-        torch._foreach_add_(steps, 1)  # pyright: ignore[reportPrivateImportUsage]
-        torch._fused_adam_(  # pyright: ignore[reportPrivateImportUsage]
-            parameters,
-            [p.grad for p in parameters],
-            first,
-            second,
-            [],
-            steps,
-            lr=group["lr"],
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            amsgrad=False,
-            maximize=False,
-        )
 
 
 def candidate_offsets(actions: int) -> Tensor:
