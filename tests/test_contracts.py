@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from smorl.goals.base import GoalConfig, GoalSpace
+from smorl.goals.priors import NormalPrior, UniformPrior
+from smorl.goals.space import make_goal_space
 from smorl.learners.base import LearnerConfig
 from smorl.learners.networks import NetworkConfig
 from smorl.learners.set_encoders import TorsoConfig
@@ -17,7 +20,7 @@ from smorl.representations.slices import SlicedObjects
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
 from smorl.training.online_vae import OnlineVae
-from smorl.types import Batch, ObjectLayout, Spaces
+from smorl.types import Batch, ObjectLayout, ObjectSet, Spaces
 from tests.representations.vae.small import SMALL
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -74,6 +77,85 @@ def test_representations_answer_all_that_the_loop_asks():
         assert hasattr(Fixed(), name), name
         assert hasattr(OnlineVae, name) or name in OnlineVae.__annotations__, name
     assert Fixed().refresh(None, "space", 0) == "space"
+
+
+BOX = UniformPrior(np.float32([-1, -1]), np.float32([1, 1]))
+GOAL_SPACES = {
+    "matched": (GoalConfig(match_threshold=0.5), BOX, ObjectLayout(slots=4, what=3)),
+    "tracked": (GoalConfig(reward="tracking"), BOX, ObjectLayout(slots=4, what=3)),
+    "vector": (GoalConfig(), NormalPrior.standard(5), ObjectLayout(slots=1, what=0, position=5)),
+}
+
+
+def random_objects(layout, rows, rng):
+    """Sets whose objects look unlike each other; the first of each is there."""
+    shape = (rows, layout.slots)
+    what = np.tile(np.eye(layout.slots, layout.what, dtype=np.float32), (rows, 1, 1))
+    present = np.concatenate([np.ones((rows, 1), bool), rng.random(shape)[:, 1:] < 0.7], 1)
+    present[:, layout.what or 1 :] = False  # what looks like nothing is not there
+    position = rng.uniform(-1, 1, (*shape, layout.position)).astype(np.float32)
+    nothing, ids = np.zeros((*shape, 0), np.float32), np.tile(np.arange(shape[1]), (rows, 1))
+    return ObjectSet(
+        what * present[..., None], position * present[..., None], nothing, nothing, present,
+        np.where(present, ids, -1),
+    )  # fmt: skip
+
+
+def test_goal_spaces_are_told_apart_and_answer_all_that_is_asked():
+    spaces = [make_goal_space(*given) for given in GOAL_SPACES.values()]
+    assert len({type(space) for space in spaces}) == 3
+    for name in [name for name in vars(GoalSpace) if not name.startswith("_")]:
+        assert all(hasattr(space, name) for space in spaces), name
+
+
+@pytest.mark.parametrize("name", GOAL_SPACES)
+def test_goal_spaces_pay_for_what_they_call_reached(name):
+    config, prior, layout = GOAL_SPACES[name]
+    space, rng = make_goal_space(config, prior, layout), np.random.default_rng(0)
+    now, later = (random_objects(layout, 64, rng) for _ in range(2))
+    goal = space.propose(now, rng)
+    assert goal.position.shape == (64, layout.position)
+    reward = space.reward(later, goal)
+    assert reward.shape == (64,)
+    assert (reward <= 0).all()
+    assert (space.transition_reward(now, later, goal) <= reward).all()
+    # What is achieved is reached: the reward is 0, it is solved, and it is the goal's object.
+    own, there = space.achieved(later, goal)
+    assert there.any()
+    assert not space.reward(later, own)[there].any()
+    assert space.solved(later, own)[there].all()
+    np.testing.assert_array_equal(own.what[there], goal.what[there])
+    found = space.find(later, goal)
+    np.testing.assert_array_equal(found.matched, there)
+    rows = np.flatnonzero(there)
+    np.testing.assert_array_equal(own.position[rows], later.position[rows, found.index[rows]])
+    # The nearer the better.
+    half = own.map(np.copy)
+    half.position[:] = (own.position + goal.position) / 2
+    moved = there & (np.abs(own.position - goal.position).max(-1) > 0.01)
+    assert (space.reward(later, half)[moved] > reward[moved]).all()
+
+
+@pytest.mark.parametrize("name", GOAL_SPACES)
+def test_goal_spaces_draw_from_their_prior_and_their_generator_alone(name):
+    config, prior, layout = GOAL_SPACES[name]
+    space, rng = make_goal_space(config, prior, layout), np.random.default_rng(0)
+    objects = random_objects(layout, 64, rng)
+    picked = space.pick(objects, np.random.default_rng(1))
+    assert space.achieved(objects, picked)[1].all()
+    assert space.solved(objects, picked).all()
+    one, two = (space.imagine(picked, np.random.default_rng(2)) for _ in range(2))
+    np.testing.assert_array_equal(one.position, two.position)
+    np.testing.assert_array_equal(one.what, picked.what)
+    assert not np.array_equal(one.position, picked.position)
+    assert space.lots(objects, rng).shape == objects.present.shape
+    # Another idea of near enough, another prior: the space itself stays as it is.
+    assert space.judging(1e6).solved(objects, one).all()
+    assert not space.judging(0.0).solved(objects, one).any()
+    point = UniformPrior(np.full(layout.position, 0.5), np.full(layout.position, 0.500001))
+    assert np.allclose(space.fitted(point, None).imagine(picked, rng).position, 0.5, atol=1e-3)
+    assert space.prior is prior
+    assert space.config is config
 
 
 LEARNERS = ["sac", f"{EXAMPLES / 'own_learner.py'}:Td3Config"]

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from smorl.evaluation.evaluate import evaluate
+from smorl.goals.base import GoalConfig
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals
 from smorl.planning.actor import Actor
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.representations.ground_truth import GroundTruthObjects
 
-SPACE = GoalSpace(GoalConfig(), UniformPrior(np.float32([0, 0]), np.float32([1, 1])))
+SPACE = MatchedGoals(GoalConfig(), UniformPrior(np.float32([0, 0]), np.float32([1, 1])))
 
 
 class Carry(gym.vector.VectorEnv):

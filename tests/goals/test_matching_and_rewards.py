@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
+from smorl.goals.base import GoalConfig
 from smorl.goals.matching import for_each, match, match_goals, take_object, take_objects
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace, pick_object
+from smorl.goals.space import MatchedGoals, pick_object
 from smorl.types import ObjectSet
 from tests.conftest import make_goal, make_set
 
 BOX = UniformPrior(np.float32([-1, -1]), np.float32([1, 1]))
-SPACE = GoalSpace(GoalConfig(match_threshold=0.5, no_match_reward=-2.0, solved_threshold=0.1), BOX)
+SPACE = MatchedGoals(
+    GoalConfig(match_threshold=0.5, no_match_reward=-2.0, solved_threshold=0.1), BOX
+)
 
 
 def test_nearest_present_object_wins():

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from smorl.goals.base import GoalConfig
 from smorl.goals.own_body import StillnessModel, displacement, disturbance
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals
 from tests.conftest import make_goal, make_set
 
 EYE = np.eye(3, dtype=np.float32)
@@ -54,9 +55,9 @@ def test_reward_of_a_transition():
     now = make_set([EYE], [[[0, 0], [1, 0], [2, 0]]])
     following = make_set([EYE], [[[0, 0], [1, 0], [2, 2]]])
     goal = make_goal([EYE[1]], [[1, 1]])
-    plain = GoalSpace(GoalConfig(), box, rest)
+    plain = MatchedGoals(GoalConfig(), box, rest)
     assert plain.transition_reward(now, following, goal)[0] == pytest.approx(-1.0)
-    careful = GoalSpace(GoalConfig(disturbance_penalty=3.0), box, rest)
+    careful = MatchedGoals(GoalConfig(disturbance_penalty=3.0), box, rest)
     assert careful.transition_reward(now, following, goal)[0] == pytest.approx(-7.0)
 
 
@@ -65,7 +66,7 @@ def test_resting_objects_are_practised_more_often(practise):
     """Object 0 never rests, object 1 always, object 2 does but is absent."""
     count = 8000
     rest = StillnessModel(EYE, np.float32([0.0, 1.0, 1.0]))
-    space = GoalSpace(
+    space = MatchedGoals(
         GoalConfig(object_goal_bias=practise), UniformPrior(np.zeros(2), np.ones(2)), rest
     )
     objects = make_set([EYE] * count, np.zeros((count, 3, 2)))

@@ -5,16 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from smorl.goals.base import GoalConfig
 from smorl.goals.matching import match, match_id, take_goal
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace, pick_object
+from smorl.goals.space import MatchedGoals, TrackedGoals, pick_object
 from tests.conftest import make_goal, make_set
 
 PUCK, ARM = [1.0, 0.0], [0.0, 1.0]
 HERE, ASIDE, GOAL = [0.0, 0.0], [0.5, 0.0], [0.0, 0.3]
 BOX = UniformPrior(np.float32([-1, -1]), np.float32([1, 1]))
-MATCHING = GoalSpace(GoalConfig(match_threshold=0.5, no_match_reward=-2.0), BOX)
-TRACKING = replace(MATCHING, config=replace(MATCHING.config, reward="tracking"))
+MATCHING = MatchedGoals(GoalConfig(match_threshold=0.5, no_match_reward=-2.0), BOX)
+TRACKING = TrackedGoals(MATCHING.config, BOX)
 THE_GOAL = replace(make_goal([PUCK], [GOAL]), id=np.array([7]))  # the puck's ID is 7, the arm's 8
 
 

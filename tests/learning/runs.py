@@ -6,7 +6,7 @@ from pathlib import Path
 
 from smorl.config import to_json
 from smorl.evaluation.evaluate import Evaluation
-from smorl.goals.space import GoalConfig
+from smorl.goals.base import GoalConfig
 from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.learners.sac import SacConfig
 from smorl.planning.subgoals import SubgoalConfig

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from smorl.errors import InvalidInput
+from smorl.goals.base import GoalConfig
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals
 from smorl.page.agents import AS_TRAINED, NOBODY, SCRIPTED, AgentPlayer, Agents, env_id, setup_of
 from smorl.page.casting import Seat
 from smorl.page.charts import distances, thoughts
@@ -40,7 +41,7 @@ class Straight:
 
 
 def actor(pucks=1, controller=None):
-    space = GoalSpace(GoalConfig(solved_threshold=0.05), BOX)
+    space = MatchedGoals(GoalConfig(solved_threshold=0.05), BOX)
     config = SubgoalConfig(5, 3, order="hardest", switch_when_solved=True)
     who = make_controller(controller or "policy", Straight())
     return Actor(

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from smorl.errors import InvalidInput
+from smorl.goals.base import GoalConfig
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals
 from smorl.planning.actor import Actor
 from smorl.planning.controllers import CriticController, make_controller
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.representations.ground_truth import GroundTruthObjects
 
 BOX = UniformPrior(np.float32([-1, -1]), np.float32([1, 1]))
-SPACE = GoalSpace(GoalConfig(solved_threshold=0.05), BOX)
+SPACE = MatchedGoals(GoalConfig(solved_threshold=0.05), BOX)
 
 
 class Straight:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from smorl.errors import InvalidInput
+from smorl.goals.base import GoalConfig
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals, TrackedGoals
 from smorl.replay.buffer import Replay
 from smorl.replay.relabel import RelabelConfig, future_goals, relabel, sample_batch, sample_batches
 from smorl.types import Episode, ObjectGoal, ObjectLayout
@@ -16,7 +17,7 @@ from tests.conftest import make_set
 HORIZON, ITEMS = 6, 3
 LAYOUT = ObjectLayout(slots=ITEMS, what=ITEMS)
 FAR = UniformPrior(np.float32([100, 100]), np.float32([101, 101]))
-SPACE = GoalSpace(GoalConfig(match_threshold=0.5, no_match_reward=-9.0), FAR)
+SPACE = MatchedGoals(GoalConfig(match_threshold=0.5, no_match_reward=-9.0), FAR)
 
 
 def make_episodes(first: int, count: int, present=None) -> Episode:
@@ -227,7 +228,7 @@ def test_vectors_relabel_with_any_later_state():
     episode, step = rng.integers(0, 2, 300), rng.integers(0, HORIZON, 300)
     now = replay.episodes.objects[episode, step]
     box = UniformPrior(np.full(4, 100, np.float32), np.full(4, 101, np.float32))
-    space = GoalSpace(SPACE.config, box)
+    space = MatchedGoals(SPACE.config, box)
     found = relabel(replay.episodes, episode, step, now, space, config, rng)
     assert (found.position[:, 0] > step).all()
     config = RelabelConfig(0.0, 0.0, 1.0)
@@ -235,7 +236,7 @@ def test_vectors_relabel_with_any_later_state():
     assert (found.position >= 100).all()
 
 
-TRACKING = replace(SPACE, config=replace(SPACE.config, reward="tracking"))
+TRACKING = TrackedGoals(SPACE.config, SPACE.prior)
 
 
 def with_ids(stolen_from: int) -> Replay:

@@ -8,8 +8,9 @@ import pytest
 from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection import known as known_now
+from smorl.goals.base import GoalConfig
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals
 from smorl.studies import tracking
 from smorl.studies.tracking import Paid, study_tracking
 from smorl.studies.tracking_film import filmstrip
@@ -18,7 +19,7 @@ from smorl.types import ObjectLayout, ObjectSet
 ENV, HORIZON = "smorl/VisualRearrange1-v0", 4
 PUCK, ARM = 0, 1
 BOX = UniformPrior(np.float32([-0.9, -0.9]), np.float32([0.9, 0.9]))
-SPACE = GoalSpace(GoalConfig(match_threshold=0.5, no_match_reward=-3.0), BOX)
+SPACE = MatchedGoals(GoalConfig(match_threshold=0.5, no_match_reward=-3.0), BOX)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 import gymnasium as gym
 import numpy as np
 
+from smorl.goals.base import GoalConfig
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals
 from smorl.representations.ground_truth import GroundTruthObjects
 from smorl.training.collector import collect
 
-SPACE = GoalSpace(GoalConfig(), UniformPrior(np.float32([5, 5]), np.float32([6, 6])))
+SPACE = MatchedGoals(GoalConfig(), UniformPrior(np.float32([5, 5]), np.float32([6, 6])))
 
 
 class Counting(gym.vector.VectorEnv):

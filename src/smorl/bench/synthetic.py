@@ -3,8 +3,9 @@
 import numpy as np
 import torch
 
+from smorl.goals.base import GoalConfig, GoalSpace
 from smorl.goals.priors import UniformPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import MatchedGoals
 from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.replay.buffer import Replay
 from smorl.types import Batch, Episode, ObjectGoal, ObjectLayout, ObjectSet
@@ -57,7 +58,7 @@ def filled_replay(layout: ObjectLayout, episodes: int, seed: int) -> tuple[Repla
     arrays = {name: (a * present[..., None]).astype(np.float32) for name, a in parts.items()}
     objects = ObjectSet(**arrays, present=present)
     low, high = (np.full(layout.position, x, np.float32) for x in (-1, 1))
-    space = GoalSpace(GoalConfig(match_threshold=0.7), UniformPrior(low, high))
+    space = MatchedGoals(GoalConfig(match_threshold=0.7), UniformPrior(low, high))
     goal: ObjectGoal = space.propose(objects[:, 0], rng)
     actions = rng.uniform(-1, 1, (episodes, HORIZON, ACTIONS)).astype(np.float32)
     replay = Replay(episodes * HORIZON, HORIZON, layout, ACTIONS)

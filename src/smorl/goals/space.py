@@ -1,64 +1,24 @@
-"""The goal space: what a goal is, when it is reached, and which ones to try next.
-
-One class serves every method: with appearance it is SMORL's matched-object space (Eq. 7); with
-zero appearance dimensions it is the plain distance between vectors of SAC+HER and RIG.
-"""
+"""The goal spaces: SMORL's matched object (Eq. 7), the tracked object, and the plain vector."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import lt
-from typing import Literal
+from typing import Self
 
 import numpy as np
 
 from smorl.errors import InvalidInput
+from smorl.goals.base import GoalConfig, GoalSpace
 from smorl.goals.matching import Match, match, match_id, take_goal, take_object
 from smorl.goals.own_body import StillnessModel, disturbance
 from smorl.goals.priors import Prior
 from smorl.goals.rewards import place_reward
-from smorl.ranges import require, within
-from smorl.types import ObjectGoal, ObjectSet
+from smorl.types import ObjectGoal, ObjectLayout, ObjectSet
 
 
 @dataclass(frozen=True)
-class GoalConfig:
-    """Thresholds in the units of the positions (metres on ground truth)."""
-
-    # alpha of Eq. 7, in appearance space; None: the one perception chose from its data.
-    match_threshold: float | None = 0.5
-    no_match_reward: float = -0.5  # r_no_goal of Eq. 7
-    # How training finds the goal's object: by appearance (Eq. 7), or by its tracker ID, which the
-    # paper tried first and found exploited (docs/learner.md).
-    reward: Literal["matching", "tracking"] = "matching"
-    solved_threshold: float = 0.05  # how near counts as solved
-    # Where goals come from: the box below, or what was seen.
-    prior: Literal["uniform", "fitted"] = "uniform"
-    # Ours, off in the paper presets: what moving other objects by one metre costs, in metres.
-    disturbance_penalty: float = 0.0
-    # Ours, off in the paper presets: an object that always rests under random actions is practised
-    # 1 + object_goal_bias times as often as the agent's own body, which never does.
-    object_goal_bias: float = 0.0
-    # The uniform prior's box for one object. Release: the environments' goal box.
-    low: tuple[float, ...] = (-0.2, 0.45)
-    high: tuple[float, ...] = (0.2, 0.7)  # the box's other corner
-
-    def __post_init__(self) -> None:
-        within(self, {
-            "match_threshold": (0, 1e6), "no_match_reward": (-1e6, 0), "solved_threshold": (0, 1e6),
-            "disturbance_penalty": (0, 1e6), "object_goal_bias": (0, 1e6), "low": (-1e3, 1e3),
-            "high": (-1e3, 1e3),
-        })  # fmt: skip
-        ordered = len(self.low) == len(self.high) and all(map(lt, self.low, self.high))
-        require(self, {
-            "low": (len(self.low) >= 1, "one number for each coordinate, e.g. x and y"),
-            "high": (ordered, f"as many numbers as low, {self.low}, and above these"),
-        })  # fmt: skip
-
-
-@dataclass(frozen=True)
-class GoalSpace:
-    """Reward, achieved goals, imagined goals and the solved test over sets of objects."""
+class MatchedGoals:
+    """SMORL's: a goal is an object, known by its appearance, at a place (Eq. 7)."""
 
     config: GoalConfig
     prior: Prior
@@ -72,9 +32,7 @@ class GoalSpace:
         return self.config.match_threshold
 
     def find(self, objects: ObjectSet, goal: ObjectGoal) -> Match:
-        """Which object is the goal's, for reward and relabelling? See `GoalConfig.reward`."""
-        if self.config.reward == "tracking":
-            return match_id(objects, goal.id)
+        """Which object looks like the goal's?"""
         return match(objects, goal.what, self.threshold)
 
     def transition_reward(
@@ -129,6 +87,38 @@ class GoalSpace:
             return lots
         # The smallest of e / w is the i-th with probability w_i / sum w.
         return lots / (1 + self.config.object_goal_bias * self.rest.of(objects.what))
+
+    def fitted(self, prior: Prior, rest: StillnessModel | None) -> Self:
+        """Return the same with what was learned from data."""
+        return replace(self, prior=prior, rest=rest)
+
+    def judging(self, solved_threshold: float) -> Self:
+        """Return the same with another idea of how near is near enough."""
+        return replace(self, config=replace(self.config, solved_threshold=solved_threshold))
+
+
+class TrackedGoals(MatchedGoals):
+    """The paper's first try: training follows the goal's object by its tracker ID."""
+
+    def find(self, objects: ObjectSet, goal: ObjectGoal) -> Match:
+        """Which object has the goal's ID?"""
+        return match_id(objects, goal.id)
+
+
+class VectorGoals(MatchedGoals):
+    """SAC+HER's and RIG's: the state is one vector without appearance, and so is a goal."""
+
+    def find(self, objects: ObjectSet, goal: ObjectGoal) -> Match:
+        """There is nothing to choose from."""
+        there = objects.present[..., 0]
+        return Match(np.zeros(there.shape, np.int64), np.where(there, 0.0, np.inf), there)
+
+
+def make_goal_space(config: GoalConfig, prior: Prior, layout: ObjectLayout) -> GoalSpace:
+    """Return the goal space for objects of that layout."""
+    if (layout.slots, layout.what) == (1, 0):
+        return VectorGoals(config, prior)
+    return (TrackedGoals if config.reward == "tracking" else MatchedGoals)(config, prior)
 
 
 def draw_object(takes_part: np.ndarray, lots: np.ndarray) -> np.ndarray:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from smorl.errors import InvalidInput
+from smorl.goals.base import GoalSpace
 from smorl.goals.matching import match_goals
-from smorl.goals.space import GoalSpace
 from smorl.planning.base import Agent, Chooser, Controller, Situation
 from smorl.planning.choosers import goal_values, make_chooser
 from smorl.planning.controllers import PolicyController

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from smorl.goals.base import GoalConfig
 from smorl.goals.skew import FAST_SKEW, RELEASE_SKEW
-from smorl.goals.space import GoalConfig
 from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.learners.sac import SacConfig
 from smorl.planning.subgoals import SubgoalConfig

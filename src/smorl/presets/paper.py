@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smorl.goals.space import GoalConfig
+from smorl.goals.base import GoalConfig
 from smorl.learners.networks import NetworkConfig, TorsoConfig
 from smorl.learners.sac import SacConfig
 from smorl.planning.subgoals import SubgoalConfig

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smorl.goals.base import GoalSpace
 from smorl.goals.matching import for_each, take_goal, take_object, take_objects
-from smorl.goals.space import GoalSpace, draw_object
+from smorl.goals.space import draw_object
 from smorl.ranges import require, within
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
 

@@ -30,9 +30,9 @@ from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection import known
 from smorl.evaluation.detection_metrics import Detections, Kind, Labels, Truth, label
+from smorl.goals.base import GoalSpace
 from smorl.goals.matching import Match, match, match_id, take_object
 from smorl.goals.rewards import place_reward
-from smorl.goals.space import GoalSpace
 from smorl.representations.base import Encoder
 from smorl.seeding import stream
 from smorl.types import ObjectGoal, ObjectSet

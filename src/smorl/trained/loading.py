@@ -14,7 +14,7 @@ from smorl.envs.factory import View, make_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.evaluate import Evaluation, Observer, evaluate
 from smorl.formats import understood
-from smorl.goals.space import GoalSpace
+from smorl.goals.base import GoalSpace
 from smorl.learners.acting import LearnedAgent, PassiveAgent
 from smorl.methods import EncoderInputs, get_method
 from smorl.planning.actor import Actor

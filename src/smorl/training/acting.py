@@ -12,7 +12,6 @@ from smorl.planning.choosers import make_chooser
 from smorl.planning.controllers import ControllerName, make_controller
 from smorl.planning.model_predictive import PlanController
 from smorl.representations.base import Encoder
-from smorl.training.scores import evaluation_space
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
 
@@ -33,7 +32,7 @@ def make_actor(
     return Actor(
         state.encoder if encoder is None else encoder,
         agent,
-        evaluation_space(state.space, settings.solved_threshold),
+        state.space.judging(settings.solved_threshold),
         subgoals if attempts is None else replace(subgoals, attempts=attempts),
         actions=state.spaces.actions,
         controller=moves,

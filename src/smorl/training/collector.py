@@ -8,7 +8,7 @@ from typing import Protocol
 import gymnasium as gym
 import numpy as np
 
-from smorl.goals.space import GoalSpace
+from smorl.goals.base import GoalSpace
 from smorl.representations.base import Encoder
 from smorl.types import Episode, ObjectGoal, ObjectSet
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from smorl.envs.rendering.cameras import get_camera, project_onto_table
+from smorl.goals.base import GoalConfig
 from smorl.goals.priors import EmpiricalPrior, NormalPrior, Prior, UniformPrior, from_arrays
-from smorl.goals.space import GoalConfig
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.training.settings import RunConfig
 from smorl.types import ObjectLayout

@@ -7,15 +7,15 @@ goals. Whenever the VAE has changed, every latent of the replay is encoded anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
 from smorl.config import JSON
+from smorl.goals.base import GoalSpace
 from smorl.goals.priors import EmpiricalPrior
 from smorl.goals.skew import candidates, effective_count, skew_at, skewed_weights
-from smorl.goals.space import GoalSpace
 from smorl.replay.buffer import Replay
 from smorl.replay.images import Pictures
 from smorl.representations.vae.encoder import VaeEncoder
@@ -144,7 +144,7 @@ class OnlineVae:
         if self.config.goals == "replay":
             # The weights of a phase serve its goals too; before the first one nothing was weighed.
             draw = self.draw if self.ready and len(self.draw.index) else self._weigh(steps)
-            space = replace(space, prior=EmpiricalPrior(latents[draw.index], draw.weights))
+            space = space.fitted(EmpiricalPrior(latents[draw.index], draw.weights), space.rest)
         self.ready = True
         if not self.config.training.phases:
             self.forget()

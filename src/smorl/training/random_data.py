@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from smorl.goals.base import GoalSpace
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import FittedPrior, cluster_appearances
-from smorl.goals.space import GoalSpace
 from smorl.training.settings import RunConfig
 from smorl.types import ObjectSet
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from smorl.errors import DamagedFile
 from smorl.files import read_bytes
 from smorl.formats import parse_json
-from smorl.goals.space import GoalSpace
+from smorl.goals.base import GoalSpace
 from smorl.types import Episode
 
 EVALUATION_COLUMNS = (
@@ -73,8 +72,3 @@ def divergence(means: dict[str, float]) -> str | None:
     if not bad and abs(means["critic/q"]) <= 1e6:
         return None
     return f"{', '.join(bad) or 'critic/q'} is {means[bad[0]] if bad else means['critic/q']}"
-
-
-def evaluation_space(space: GoalSpace, solved_threshold: float) -> GoalSpace:
-    """Return the goal space with the threshold evaluation uses."""
-    return replace(space, config=replace(space.config, solved_threshold=solved_threshold))

@@ -11,8 +11,8 @@ from smorl.dynamics.fitting import DynamicsConfig
 from smorl.envs.factory import View
 from smorl.envs.rendering.cameras import get_camera
 from smorl.errors import InvalidInput
+from smorl.goals.base import GoalConfig
 from smorl.goals.skew import SkewConfig
-from smorl.goals.space import GoalConfig
 from smorl.learners.base import LearnerConfig
 from smorl.learners.networks import NetworkConfig
 from smorl.learners.sac import SacConfig

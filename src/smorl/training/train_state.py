@@ -8,11 +8,10 @@ import numpy as np
 import torch
 
 from smorl.formats import check_kinds
+from smorl.goals.base import GoalSpace
 from smorl.goals.own_body import StillnessModel
-from smorl.goals.priors import (
-    from_arrays,
-)
-from smorl.goals.space import GoalSpace
+from smorl.goals.priors import from_arrays
+from smorl.goals.space import make_goal_space
 from smorl.learners.acting import LearnedAgent, PassiveAgent
 from smorl.learners.base import Learner
 from smorl.methods import EncoderInputs, get_method
@@ -108,7 +107,8 @@ class TrainState:
             inputs.spaces.actions,
         )
         streams = {name: stream(config.seed, name) for name in ("collect", "learn")}
-        state = cls(encoder, learner, replay, GoalSpace(goals, prior), streams, inputs.spaces)
+        space = make_goal_space(goals, prior, encoder.layout)
+        state = cls(encoder, learner, replay, space, streams, inputs.spaces)
         if isinstance(encoder, VaeEncoder) and config.latent is not None:
             state.representation = OnlineVae.create(config.latent, encoder, replay, config.seed)
         if config.dynamics is not None:
@@ -132,10 +132,10 @@ class TrainState:
         seen = self.replay.episodes.objects[: self.replay.size]
         if config.goals.prior == "fitted" and not get_method(config.method).needs_perception:
             prior = fit_prior(seen, self.encoder.layout.slots, config.seed)
-            self.space = replace(self.space, prior=prior)
+            self.space = self.space.fitted(prior, self.space.rest)
         if needs_rest(config):
             rest = fit_rest(seen, self.space, config.seed, config.relabel.moved)
-            self.space = replace(self.space, rest=rest)
+            self.space = self.space.fitted(self.space.prior, rest)
         if config.gentle is not None and self.space.rest is not None:
             self.gentle = GentleContact.fit(seen, self.space.rest, config.gentle)
         self._tell_body()
@@ -212,9 +212,7 @@ class TrainState:
             for name, value in parameters.items():
                 value.copy_(checkpoint.tensors[name])
         prior, rest = (under(name, checkpoint.arrays) for name in ("prior/", "rest/"))
-        self.space = replace(
-            self.space, prior=from_arrays(prior), rest=StillnessModel(**rest) if rest else None
-        )
+        self.space = self.space.fitted(from_arrays(prior), StillnessModel(**rest) if rest else None)
         gentle = under("gentle/", checkpoint.arrays)
         self.gentle = None
         if gentle and self.space.rest is not None:

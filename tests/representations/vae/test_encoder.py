@@ -3,8 +3,9 @@
 import numpy as np
 import torch
 
+from smorl.goals.base import GoalConfig
 from smorl.goals.priors import NormalPrior
-from smorl.goals.space import GoalConfig, GoalSpace
+from smorl.goals.space import VectorGoals
 from smorl.representations.base import Encoder
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
@@ -58,7 +59,7 @@ def test_it_follows_the_model_and_leaves_it_trainable():
 
 def test_reward_is_the_distance_of_latents():
     encoder, rng = make(), np.random.default_rng(0)
-    space = GoalSpace(GoalConfig(solved_threshold=0.5), NormalPrior.standard(3))
+    space = VectorGoals(GoalConfig(solved_threshold=0.5), NormalPrior.standard(3))
     objects = encoder.encode_goal(dots(4))
     goal = space.propose(objects, rng)
     expected = -np.linalg.norm(objects.position[:, 0] - goal.position, axis=-1)
