@@ -1,12 +1,15 @@
 """Campaigns on a real Ray, started for the test: three nodes, one killed, the driver too."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from smorl.cluster.remote import Campaign
@@ -206,37 +209,57 @@ def memory():
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+# A whole run, training and evaluation, that takes hardly longer than its imports.
+TINY = {
+    "threads": "1", "collect.num_envs": "1", "collect.horizon": "5", "collect.total_steps": "10",
+    "collect.initial_steps": "5", "evaluation.every": "1000", "evaluation.final_episodes": "1",
+    "evaluation.controller": "policy", "evaluation.subgoals.attempts": "1",
+}  # fmt: skip
+SAYS = "SMORL_TINY_RUNS"  # where to write what was measured, if anywhere
+
+
 @pytest.mark.slow
-def test_two_hundred_tiny_jobs_cost_little_and_leave_nothing(tmp_path, monkeypatch):
+def test_two_hundred_tiny_runs_cost_little_and_leave_nothing(tmp_path, monkeypatch):
     import ray
 
     from smorl.cluster.ray import RayPlace
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("SMORL_SCRATCH", str(tmp_path / "scratch"))
-    number = 200
-    jobs = [
-        Job(("smorl", "--version"), Path(f"runs/{n:03d}.txt"), printed=True) for n in range(number)
-    ]
-    seen = []
+    number, at_once = 200, 2
+    settings = tuple(TINY.items())
+    jobs = [train(Training("debug", n, settings), Path(f"runs/{n:03d}")) for n in range(number)]
+    seen = {}  # by the number of finished runs
 
     def look(runner):
-        seen.append((len(runner.outcome.done), memory(), len(os.listdir("/proc/self/fd"))))
+        now = (memory(), len(os.listdir("/proc/self/fd")), threading.active_count())
+        seen.setdefault(len(runner.outcome.done), now)
 
-    with RayPlace(Campaign(Shared(tmp_path)), Path("logs"), "local", limit=1) as place:
+    began = time.monotonic()
+    with RayPlace(Campaign(Shared(tmp_path)), Path("logs"), "local", limit=at_once) as place:
         watched = Watched(place)
         outcome, _ = carry_out(jobs, watched, look)
         left = ray.available_resources()
     assert len(outcome.done) == number
-    later = sorted(watched.overheads[2:])  # the first ones wait for Ray's workers to start
-    middle = later[len(later) // 2]
-    warm = [row for row in seen if row[0] >= number // 4]
-    print(f"overhead: median {middle:.2f} s, largest {later[-1]:.2f} s")
-    print(f"driver: {warm[0][1]:.0f} MB at a quarter, {warm[-1][1]:.0f} MB at the end")
-    assert middle < 2.0
-    assert warm[-1][1] - warm[0][1] < 20.0
-    assert warm[-1][2] <= warm[0][2] + 4
-    assert left["CPU"] == 1.0
+    report = {
+        "command": "smorl train debug " + " ".join(f"--{k} {v}" for k, v in settings),
+        "runs": number, "at_once": at_once, "seconds": round(time.monotonic() - began, 1),
+        "overheads": [round(seconds, 3) for seconds in watched.overheads],
+        "runs_done": list(seen), "driver_mb": [round(row[0], 1) for row in seen.values()],
+        "driver_files": [row[1] for row in seen.values()],
+        "driver_threads": [row[2] for row in seen.values()],
+    }  # fmt: skip
+    if SAYS in os.environ:
+        Path(os.environ[SAYS]).write_text(json.dumps(report) + "\n")
+    # The first ones wait for Ray's workers to start.
+    assert float(np.median(watched.overheads[at_once:])) < 2.0
+    warm, end = seen[min(n for n in seen if n >= number // 4)], seen[max(seen)]
+    assert end[0] - warm[0] < 20.0
+    assert end[1] <= warm[1] + 4
+    assert end[2] <= warm[2] + 2
+    assert left["CPU"] == at_once
+    assert len(list(tmp_path.glob("runs/*/result.json"))) == number
     assert list((tmp_path / "scratch").iterdir()) == []
     assert not (tmp_path / ".smorl").exists()
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from smorl.goals.own_body import StillnessModel
-from smorl.planning.gentle import GentleConfig, GentleContact
+from smorl.planning.gentle import GentleConfig, GentleContact, _ranks
 from smorl.types import ObjectSet
 
 RADIUS, STEP = 0.05, 0.1  # metres: contact, and the longest step of the hand
@@ -91,3 +92,9 @@ def test_it_survives_being_saved(gentle):
     again = GentleContact(REST, **gentle.to_arrays())
     objects = seen(*(a[:3] for a in table(np.random.default_rng(2))))
     np.testing.assert_array_equal(again.scale(objects), gentle.scale(objects))
+
+
+def test_ranks_are_those_of_scipy():
+    rng = np.random.default_rng(0)
+    for values in (rng.normal(size=50), rng.integers(0, 20, 50) / 7, np.full(5, np.inf)):
+        np.testing.assert_array_equal(_ranks(values), rankdata(values))

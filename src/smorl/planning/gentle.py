@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.stats import rankdata
 
 from smorl.goals.own_body import StillnessModel, hand_and_things, steps_by_id
 from smorl.ranges import within
@@ -135,6 +134,15 @@ def _centre(away: np.ndarray, parts: np.ndarray, moved: np.ndarray) -> np.ndarra
     for span in _SPANS:
         for axis in [*range(len(offset))] * 2:
             tried = offset + np.linspace(-span, span, 9)[:, None] * np.eye(len(offset))[axis]
-            ranks = [rankdata(_gaps(away, parts, t))[moved].mean() for t in tried]
+            ranks = [_ranks(_gaps(away, parts, t))[moved].mean() for t in tried]
             offset = tried[int(np.argmin(ranks))]
     return offset
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the ranks (M,) of values from 1 on; equal ones share the mean of theirs.
+
+    By hand, because importing `scipy.stats` takes longer than all of smorl.
+    """
+    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[where]
