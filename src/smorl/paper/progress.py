@@ -93,6 +93,7 @@ class Board:
         self._stream = sys.stderr if stream is None else stream
         self._began = self._last_line = clock()
         self._looked = float("-inf")
+        self._jobs: tuple[Sequence[Job], Sequence[Job], Sequence[Job]] = ((), (), ())
         self._shares = {g.job.writes: g.share() for g in self._gauges}
         self._first = self._work(self._shares)
         self._seen: dict[Path, tuple[float, float]] = {}  # when a run was first seen, how far
@@ -116,9 +117,13 @@ class Board:
     def show(self, done: Sequence[Job], running: Sequence[Job], gone: Sequence[Job]) -> None:
         """Look at the files, at most once a second, and show. `gone` will never be done."""
         now = self._clock()
-        if now - self._looked < 1.0:
-            return
-        self._looked = now
+        self._jobs = (done, running, gone)
+        if now - self._looked >= 1.0:
+            self._looked = now
+            self._draw(now)
+
+    def _draw(self, now: float) -> None:
+        done, running, gone = self._jobs
         active, ended = {job.writes for job in running}, {job.writes for job in (*done, *gone)}
         for gauge in self._gauges:  # what waits does not change
             path = gauge.job.writes
@@ -196,4 +201,5 @@ class Board:
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
+            self._draw(self._clock())  # what stays on the screen is how it ended
             self._live.stop()
