@@ -32,7 +32,7 @@ test-slow: setup ## the slow tests: solvability, learning, long resume
 	$(BIN)/python -m pytest -m slow $(TEST_ARGS)
 
 test-cluster: setup ## install the extra `cluster` and test campaigns on Ray, SLURM and by search
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,cluster,tensorboard]"
 	$(BIN)/python -m pytest -m "slow or not slow" tests/cluster tests/cli/test_sweep_cli.py $(TEST_ARGS)
 
 check-main-job: setup ## half an hour: the main job from scratch with a fresh seed; fails above 0.06 m

@@ -1,5 +1,6 @@
 """Campaigns on a real Ray, started for the test: three nodes, one killed, the driver too."""
 
+import csv
 import json
 import os
 import signal
@@ -12,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from smorl.cli import main
 from smorl.cluster.remote import Campaign
 from smorl.cluster.shared import Shared
 from smorl.errors import InvalidInput
-from smorl.paper.jobs import Job, Training, conflicts, pending, train
+from smorl.paper.jobs import Job, Training, conflicts, pending, train, with_tensorboard
 from smorl.paper.local import LocalPlace
 from smorl.paper.runner import Runner
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
@@ -170,6 +172,46 @@ def test_ctrl_c_saves_all_runs_on_the_cluster(cluster, tmp_path):
     states, _ = conflicts(jobs)
     assert sorted(states) == ["begun", "begun", "new"]
     assert pending(jobs, states) == jobs
+
+
+@pytest.mark.slow
+def test_the_folder_can_be_looked_at_at_any_time(tmp_path, monkeypatch, capsys):
+    from smorl.cluster.ray import RayPlace
+
+    multiplexer = pytest.importorskip(
+        "tensorboard.backend.event_processing.plugin_event_multiplexer"
+    )
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("SMORL_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setattr("smorl.cluster.remote._REFRESH", 1.0)
+    more = {"collect.total_steps": "640", "evaluation.every": "160"}
+    jobs = [with_tensorboard(job) for job in runs(Path("runs"), range(2), **more)]
+    looked = []
+
+    def look(runner):
+        """One run is finished, the other is not, and its evaluations have come here."""
+        begun = Path("runs/a-seed1/evaluations.csv")
+        rows = len(begun.read_text().splitlines()) if begun.exists() else 0
+        if len(runner.outcome.done) == 1 and rows > 1 and not looked:
+            assert main(["results", "runs"]) == 0
+            assert main(["curves", "runs", "--out", "curves.png"]) == 0
+            looked.append(capsys.readouterr().out)
+
+    with RayPlace(Campaign(Shared(tmp_path / "far")), Path("logs"), "local", limit=1) as place:
+        outcome, _ = carry_out(jobs, place, look)
+    assert outcome.done == jobs
+    assert len(looked) == 1
+    assert "| smorl-gt |" in looked[0]
+    assert Path("curves.png").stat().st_size > 10_000
+    boards = multiplexer.EventMultiplexer().AddRunsFromDirectory("runs")
+    boards.Reload()
+    assert set(boards.Runs()) == {"a-seed0/tensorboard", "a-seed1/tensorboard"}
+    shown = boards.Tensors("a-seed1/tensorboard", "evaluation/object_distance")
+    with open("runs/a-seed1/evaluations.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [event.step for event in shown] == [int(row["env_steps"]) for row in rows]
 
 
 class Watched:
