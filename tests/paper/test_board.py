@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import sys
 
 import pytest
@@ -11,6 +10,7 @@ from smorl.cli.places import carry_out, say_end
 from smorl.paper.jobs import Job, Training, train
 from smorl.paper.progress import Board, last_row
 from smorl.paper.runner import Ended
+from tests.terminal import Terminal
 
 
 class Clock:
@@ -68,32 +68,6 @@ def test_steps_shares_and_time_left(jobs):
     clock.now = 80.0
     board.show([jobs[0]], [], [jobs[1]])  # what failed is no work any more
     assert out.getvalue().endswith("90 %, 1 of 3 done, 240 of 240 steps, ETA 0:13\n")
-
-
-class Terminal(io.StringIO):
-    """A terminal of 100 by 12 that is written to; `lines` is what one sees on it."""
-
-    def __init__(self, monkeypatch):
-        super().__init__()
-        for name, value in {"TERM": "xterm", "COLUMNS": "100", "LINES": "12"}.items():
-            monkeypatch.setenv(name, value)
-
-    def isatty(self):
-        return True
-
-    def lines(self):
-        screen, row = [""], 0
-        for part in re.split(r"(\x1b\[[?0-9;]*[A-Za-z]|\n|\r)", self.getvalue()):
-            if part == "\n":
-                row += 1
-                screen += [""] * (row + 1 - len(screen))
-            elif part == "\x1b[1A":
-                row -= 1
-            elif part == "\x1b[2K":
-                screen[row] = ""
-            elif not part.startswith("\x1b") and part != "\r":
-                screen[row] += part
-        return [line.rstrip() for line in screen if line.strip()]
 
 
 def test_one_screen_has_all_runs_with_their_time_left(jobs, monkeypatch):

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from smorl.errors import DamagedFile, InvalidInput, RunConflict, SmorlError
 from smorl.runs.folder import RunDir
-from smorl.runs.log import Progress, RunLogger
-from smorl.runs.progress import duration
+from smorl.runs.log import RunLogger
+from smorl.runs.progress import Progress
+from smorl.runs.screen import duration
 
 COLUMNS = ("env_steps", "distance", "success", "note")
 

@@ -1,7 +1,9 @@
 """`smorl play ID`: run a simple policy in an environment, print distances, record a video."""
 
 import argparse
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from smorl.envs.factory import OWN, find_env
 from smorl.envs.tabletop.env import TabletopEnv
 from smorl.envs.tabletop.scripted import ScriptedPusher
 from smorl.errors import InvalidInput, did_you_mean
+from smorl.runs.screen import Screen, bar, duration
 from smorl.visualise.film import SceneCamera
 from smorl.visualise.video import Picture, check_writable, write_video
 
@@ -146,20 +149,16 @@ def report(results: list[Result]) -> str:
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[], None]]:
     """Show a bar with the time left on a terminal, nothing elsewhere; yields `advance`."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    began, done = time.monotonic(), 0
+    with Screen(every=math.inf, transient=True) as screen:
 
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} steps"),
-        TimeRemainingColumn(),
-    )
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    with bar:
-        task = bar.add_task(title, total=total)
-        yield lambda: bar.advance(task)
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            left = duration((total - done) * (time.monotonic() - began) / done)
+            screen.draw([f"{title} {bar(done / total)}  {done}/{total} steps, ETA {left}"])
+
+        yield advance
 
 
 def _episodes(

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
 from smorl.paper.jobs import Job
-from smorl.runs.progress import duration
+from smorl.runs.screen import Screen, bar, duration
 
 _TAIL = 65_536  # bytes; a row of metrics is much shorter
 _SETTLED = 20.0  # seconds of this session after which measured speed counts
@@ -88,19 +83,15 @@ class Board:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._gauges = [Gauge(job) for job in jobs]
-        self._workers, self._every, self._clock = workers, every, clock
+        self._workers, self._clock = workers, clock
         self._planned = max(planned, len(jobs))
-        self._stream = sys.stderr if stream is None else stream
-        self._began = self._last_line = clock()
+        self._screen = Screen(stream, every=every, clock=clock)
+        self._began = clock()
         self._looked = float("-inf")
         self._jobs: tuple[Sequence[Job], Sequence[Job], Sequence[Job]] = ((), (), ())
         self._shares = {g.job.writes: g.share() for g in self._gauges}
         self._first = self._work(self._shares)
         self._seen: dict[Path, tuple[float, float]] = {}  # when a run was first seen, how far
-        self._live: Live | None = None
-        console = Console(file=self._stream)
-        if console.is_terminal and not console.is_dumb_terminal:
-            self._live = Live(Text("starting"), console=console, refresh_per_second=2)
 
     @property
     def jobs(self) -> list[Job]:
@@ -120,9 +111,9 @@ class Board:
         self._jobs = (done, running, gone)
         if now - self._looked >= 1.0:
             self._looked = now
-            self._draw(now)
+            self._draw()
 
-    def _draw(self, now: float) -> None:
+    def _draw(self) -> None:
         done, running, gone = self._jobs
         active, ended = {job.writes for job in running}, {job.writes for job in (*done, *gone)}
         for gauge in self._gauges:  # what waits does not change
@@ -131,12 +122,10 @@ class Board:
                 self._shares[path] = 1.0 if path in ended else gauge.share()
         line = self.describe(self._shares, len(done))
         share = self._work(self._shares) / self._whole
-        if self._live is not None:
-            lines = self._lines(active, self._live.console.height - 4)
-            bar = "━" * round(24 * share) + "─" * (24 - round(24 * share))
-            self._live.update(Text("\n".join([f"{bar} {100 * share:3.0f} %  {line}", *lines])))
-        elif now - self._last_line >= self._every:
-            self._last_line = now
+        if self._screen.live:
+            lines = self._lines(active, self._screen.height - 4)
+            self._screen.draw([f"{bar(share)}  {line}", *lines])
+        elif self._screen.due():
             names = self._lines(active, _NAMED)
             more = f" ({', '.join(' '.join(name.split()) for name in names)})" if names else ""
             self.note(f"{100 * share:.0f} %, {line}{more}")
@@ -166,7 +155,7 @@ class Board:
         line = f"{gauge.job.name:<{width}} {100 * share:3.0f} %"
         distance = gauge.distance()
         line += "" if distance is None else f" {distance:.3f} m"
-        if share > first and now > began and self._live is not None:
+        if share > first and now > began and self._screen.live:
             line += f" ETA {duration((1 - share) * (now - began) / (share - first))}"
         return line
 
@@ -180,11 +169,7 @@ class Board:
 
     def note(self, text: str) -> None:
         """Write a line of its own, above the bar if there is one."""
-        if self._live is not None:
-            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        else:
-            self._stream.write(text + "\n")
-            self._stream.flush()
+        self._screen.note(text)
 
     @property
     def _whole(self) -> float:
@@ -195,11 +180,10 @@ class Board:
         return sum(g.job.minutes * shares[g.job.writes] for g in self._gauges)
 
     def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
+        self._screen.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._draw(self._clock())  # what stays on the screen is how it ended
-            self._live.stop()
+        if self._screen.live:
+            self._draw()  # what stays on the screen is how it ended
+        self._screen.__exit__()

@@ -20,9 +20,6 @@ from smorl.config import JSON
 from smorl.errors import CannotWrite, DamagedFile, InvalidInput, RunConflict
 from smorl.files import cannot_write
 from smorl.runs.folder import RunDir
-from smorl.runs.progress import Progress
-
-__all__ = ["Progress", "RunLogger"]
 
 _LONGEST_HEADER = 10_000  # bytes of the evaluation table's first line
 

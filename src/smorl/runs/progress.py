@@ -1,15 +1,12 @@
-"""Progress for people: a bar with ETA on a terminal, a line now and then anywhere else."""
+"""The progress of one run: a bar with ETA on a terminal, a line now and then anywhere else."""
 
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as RichProgress
+from smorl.runs.screen import Screen, bar, duration
 
 WINDOW = 60.0  # Seconds over which speeds are averaged, so that an evaluation does not jolt them.
 
@@ -61,24 +58,12 @@ class Progress:
         self._leg = leg if leg is not None and leg.whole > leg.own else None
         self._words = self._shown = words or Words()
         self._of = total  # what is shown is so much of this
-        self._total, self._quiet, self._every, self._clock = total, quiet, every, clock
-        self._stream = sys.stderr if stream is None else stream
+        self._total, self._clock = total, clock
+        self._screen = Screen(stream, every=every, quiet=quiet, clock=clock)
         self._seen: deque[tuple[float, int, int]] = deque()
         self._distance: float | None = None
-        self._last_line = clock()
-        self._line = ""
-        self._bar: RichProgress | None = None
-        console = Console(file=self._stream)
-        if not quiet and console.is_terminal and not console.is_dumb_terminal:
-            self._bar = RichProgress(
-                BarColumn(bar_width=24),
-                TextColumn("{task.percentage:3.0f} %"),
-                TextColumn("{task.fields[line]}"),
-                console=console,
-                refresh_per_second=4,
-            )
-            self._task = self._bar.add_task("", total=1.0, line="starting")
-            self._bar.update(self._task, completed=self._share(0, total))
+        self._line = ""  # that has not been written yet
+        self._screen.draw([f"{bar(self._share(0, total))}  starting"])
 
     def update(self, env_steps: int, updates: int, distance: float | None = None) -> None:
         """Report what was done so far, including before a resume."""
@@ -100,10 +85,8 @@ class Progress:
             self._seen.popleft()
         self._distance = self._distance if distance is None else distance
         self._line = self.describe()
-        if self._bar is not None:
-            share = self._share(done, total)
-            self._bar.update(self._task, completed=share, total=1.0, line=self._line)
-        elif now - self._last_line >= self._every:
+        self._screen.draw([f"{bar(self._share(done, total))}  {self._line}"])
+        if self._screen.due():
             self._write()
 
     def describe(self) -> str:
@@ -111,7 +94,7 @@ class Progress:
         (start, first, first_updates), (now, step, updates) = self._seen[0], self._seen[-1]
         words = self._shown
         parts = [f"{words.step} {step}/{self._of}"]
-        if self._bar is None:
+        if not self._screen.live:
             parts[0] += f" ({100 * self._share(step, self._of):.0f} %)"
         if self._leg is not None:
             parts[0] = f"{self._leg.name}: {parts[0]}"
@@ -141,31 +124,17 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Write a line of its own, above the bar if there is one."""
-        if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        elif not self._quiet:
-            self._stream.write(text + "\n")
-            self._stream.flush()
+        self._screen.note(text)
 
     def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
+        self._screen.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-        elif self._line:
+        self._screen.__exit__()
+        if self._line and not self._screen.live:
             self._write()
 
     def _write(self) -> None:
-        self._last_line = self._clock()
         self.note(self._line)
         self._line = ""
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as h:mm:ss, or m:ss under an hour."""
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
