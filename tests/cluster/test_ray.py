@@ -16,7 +16,7 @@ import pytest
 from smorl.cli import main
 from smorl.cluster.remote import Campaign
 from smorl.cluster.shared import Shared
-from smorl.errors import InvalidInput
+from smorl.errors import InvalidInput, SmorlError
 from smorl.paper.jobs import Job, Training, conflicts, pending, train, with_tensorboard
 from smorl.paper.local import LocalPlace
 from smorl.paper.runner import Runner
@@ -46,6 +46,16 @@ def cluster(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SMORL_SCRATCH", str(tmp_path / "scratch"))
     found = Cluster(initialize_head=True, head_node_args=NODE)
+    plain = found.add_node
+
+    def patiently(**options):
+        """Ray gives a node half a minute to start, which may be a busy one."""
+        try:
+            return plain(**options)
+        except Exception:
+            return plain(**options)
+
+    found.add_node = patiently
     yield found
     ray.shutdown()
     found.shutdown()
@@ -88,6 +98,27 @@ def test_jobs_on_a_ray_of_our_own(tmp_path, monkeypatch):
     assert (tmp_path / "a.txt").read_text().startswith("smorl ")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "logs", "scratch"]
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_ray_that_does_not_start_is_tried_again_and_then_told(monkeypatch):
+    import ray
+
+    from smorl.cluster.ray import connect
+
+    tries = []
+
+    def init(**options):
+        tries.append(options["num_cpus"])
+        if len(tries) != 2:
+            raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    connect("local", 3)
+    assert tries == [3, 3]
+    with pytest.raises(SmorlError, match=r"cannot join .* timed out during startup"):
+        connect("local", 3)
+    assert len(tries) == 4
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from smorl.paper.jobs import Job
 from smorl.paper.runner import REFUSED, Ended, Running
 
 OBJECT_STORE = 200_000_000  # bytes, of a Ray that we start ourselves; we keep nothing in it
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 _LOOK = 5.0  # seconds between looks at the size of the cluster
 
 
@@ -127,24 +128,35 @@ def connect(address: str | None, limit: int | None = None) -> Any:
     Without an address: the cluster in RAY_ADDRESS, or one that runs on this machine, else "local".
     """
     ray = _import_ray()
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    own = {"num_cpus": limit, "object_store_memory": OBJECT_STORE, "include_dashboard": False}
     try:
         if address == "local":
-            ray.init(address=address, **own, **quiet)
+            _start_own(ray, limit)
         elif address is not None:
-            ray.init(address=address, **quiet)
+            ray.init(address=address, **_QUIET)
         else:
             try:
-                ray.init(address="auto", **quiet)
+                ray.init(address="auto", **_QUIET)
             except ConnectionError:
-                ray.init(address="local", **own, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+                _start_own(ray, limit)
+    except Exception as error:  # Ray raises all kinds, bare ones too
         raise SmorlError(
             f"cannot join the Ray cluster at {address or 'this machine'}: {error}. Check that it "
             "runs (`ray status` there) and has the same versions of Python and Ray."
         ) from error
     return ray
+
+
+def _start_own(ray: Any, limit: int | None) -> None:
+    """Start Ray on this machine; if need be twice, as it gives up after half a busy minute.
+
+    The second time programs and libraries are in memory already.
+    """
+    own = {"num_cpus": limit, "object_store_memory": OBJECT_STORE, "include_dashboard": False}
+    try:
+        ray.init(address="local", **own, **_QUIET)
+    except Exception:
+        ray.shutdown()
+        ray.init(address="local", **own, **_QUIET)
 
 
 def _import_ray() -> Any:
