@@ -73,7 +73,7 @@ def scalor(n: int) -> PerceptionConfig:
     return PerceptionConfig(
         env=env_id(n),
         threads=1,
-        data=SequencesConfig(episodes=500, steps=40, first_frames=0.3),
+        data=SequencesConfig(episodes=500, steps=40, first_frames=0.3, contact=0.4),
         scalor=ScalorConfig(slots=slots),
         optimise=OptimiseConfig(
             iterations=iterations,
@@ -149,7 +149,7 @@ def debug() -> PerceptionConfig:
         threads=1,
         restarts=0,
         log_every=2,
-        data=SequencesConfig(episodes=4, steps=12, first_frames=0.5),
+        data=SequencesConfig(episodes=6, steps=12, first_frames=0.5, contact=0.4),
         scalor=replace(base.scalor, what=3, slots=3, channels=16, hidden=16, tracker=8, glimpse=8),
         optimise=replace(base.optimise, iterations=8, batch=3, lengths=(2, 3), warmup=2),
         evaluation=HeldOutConfig(episodes=2),

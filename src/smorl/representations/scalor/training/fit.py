@@ -46,16 +46,24 @@ class Encodings:
 
 
 def fit_weights(
-    config: PerceptionConfig, state: PerceptionState, data: Sequences, command: str
+    config: PerceptionConfig,
+    state: PerceptionState,
+    data: Sequences,
+    command: str,
+    random: int | None = None,
 ) -> PerceptionWeights:
-    """Return all a trained perception consists of, for the model as it will be stored."""
+    """Return all a trained perception consists of, for the model as it will be stored.
+
+    The prior is of the first `random` episodes (None: all): where things are that nobody pushed.
+    """
     model = rounded(state.model)
     encodings = encode(raw_tracker(model), data)
     things = resting_tracks(encodings.position, encodings.ids)
     mean, basis = appearance_basis(encodings.what, encodings.ids, things)
     normalised = (encodings.what - mean) @ basis
     threshold, match = fit_threshold(normalised, encodings.ids, things)
-    prior = fit_prior(normalised, encodings.position, encodings.ids, config.seed)
+    left = _spread(data, ENCODED_EPISODES) < (data.episodes if random is None else random)
+    prior = fit_prior(normalised[left], encodings.position[left], encodings.ids[left], config.seed)
     return PerceptionWeights(
         config=config.scalor,
         model=model,
@@ -112,5 +120,10 @@ def fit_threshold(
 
 def spread_sequences(data: Sequences, episodes: int, frames: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the first frames of episodes spread over the data: images and actions."""
-    chosen = np.unique(np.linspace(0, data.episodes - 1, min(episodes, data.episodes)).astype(int))
+    chosen = _spread(data, episodes)
     return data.images[chosen, :frames], data.actions[chosen, :frames]
+
+
+def _spread(data: Sequences, episodes: int) -> np.ndarray:
+    """Return the numbers of at most so many episodes spread over the data."""
+    return np.unique(np.linspace(0, data.episodes - 1, min(episodes, data.episodes)).astype(int))

@@ -27,7 +27,14 @@ from smorl.representations.scalor.tracking.diagnostics import (
     diagnose,
     measure,
 )
-from smorl.representations.scalor.training.data import Source, open_sequences, remove_sequences
+from smorl.representations.scalor.training.data import (
+    Source,
+    collect_pushes,
+    open_sequences,
+    pushes,
+    remove_sequences,
+    together,
+)
 from smorl.representations.scalor.training.fit import fit_weights, raw_tracker, spread_sequences
 from smorl.representations.scalor.training.report import self_report
 from smorl.representations.scalor.training.self_check import check, judge
@@ -56,6 +63,7 @@ _KINDS = {
     "attempts": [{"attempt": int, "iteration": int, "healthy": bool, "findings": [str]}],
     "seconds": {str: int | float},
     "data": {},
+    "pushes": bool,
     "log": {"metrics": int, "evaluations": int},
 }
 
@@ -63,7 +71,8 @@ _KINDS = {
 class PerceptionTrainer:
     """A run: its data, its state, its folder. `start`, then `train`."""
 
-    data: Sequences
+    random: Sequences  # the first round of data
+    data: Sequences  # all that training uses now
     state: PerceptionState
     background: np.ndarray
 
@@ -83,12 +92,13 @@ class PerceptionTrainer:
         self._seconds: dict[str, float] = {}
         shares = (round(share * config.optimise.iterations) for share in CHECKS)
         self._checks = {max(1, iteration) for iteration in shares}
+        self._touches = max(1, round(config.data.contact_from * config.optimise.iterations))
 
     def start(self) -> bool:
         """Get the data and the newest good checkpoint; say whether there was one."""
         torch.set_num_threads(self.config.threads)
         clock = time.monotonic()
-        self.data = open_sequences(
+        self.random = self.data = open_sequences(
             self.config, self.run.path, self.source, self.reporter, lambda: self.stop_requested
         )
         self.background = median_background(self.data.images)
@@ -108,6 +118,8 @@ class PerceptionTrainer:
             self.state = PerceptionState.load(self.config, checkpoint, *self._shape)
         self.attempts, self._seconds = saved["attempts"], saved["seconds"]
         self.logger.truncate(saved["log"])
+        if saved["pushes"]:
+            self._add_pushes()
         return True
 
     @property
@@ -163,8 +175,30 @@ class PerceptionTrainer:
             self._log()
         if state.iteration in self._checks:
             self._diagnose()
+        if self.state.iteration == self._touches:
+            self._push()
         state = self.state  # a diagnosis may have started the next attempt
         self.reporter.update(state.frames, state.iteration, state.recent.get("objects"))
+
+    def _push(self) -> None:
+        """Add the second round of data, in which the model so far pushes its objects about."""
+        own = self.source.folder is None and self.source.video is None
+        if not own or not self.config.data.pushed or self.data is not self.random:
+            return
+        if pushes(self.config, self.run.path, self.source) is None:
+            weights = fit_weights(self.config, self.state, self.random, self.command)
+            where = (self.config, self.run.path, weights, self.random)
+            collect_pushes(*where, self.reporter, lambda: self.stop_requested)
+        self._add_pushes()
+
+    def _add_pushes(self) -> None:
+        more = pushes(self.config, self.run.path, self.source)
+        if more is None:
+            raise RunConflict(
+                f"The data of {self.run.path} in which things are pushed is gone, and the model "
+                "that collected it has learned since; start again in a new folder."
+            )
+        self.data = together(self.random, more)
 
     def _log(self) -> None:
         state = self.state
@@ -227,7 +261,9 @@ class PerceptionTrainer:
         """
         clock = time.monotonic()
         self.reporter.note("Encoding the training data: appearance, threshold, prior.")
-        weights = fit_weights(self.config, self.state, self.data, self.command)
+        weights = fit_weights(
+            self.config, self.state, self.data, self.command, self.random.episodes
+        )
         checked = check(weights.tracker(), weights.threshold, self.data)
         clock = self._spend("fit", clock)
         if findings := judge(checked):
@@ -271,10 +307,10 @@ class PerceptionTrainer:
         ).numbers
 
     def _refuse_other_data(self, recorded: dict[str, Any]) -> None:
-        if recorded != describe(self.data):
+        if recorded != describe(self.random):
             raise RunConflict(
                 f"Run {self.run.path} was started with other data ({recorded}), not with "
-                f"{describe(self.data)}; give the same --data to resume it."
+                f"{describe(self.random)}; give the same --data to resume it."
             )
 
     def _save(self, folder: Path, keep: int) -> Path:
@@ -282,7 +318,8 @@ class PerceptionTrainer:
         extra = {
             "attempts": self.attempts,
             "seconds": self._seconds,
-            "data": describe(self.data),
+            "data": describe(self.random),
+            "pushes": self.data is not self.random,
             "log": self.logger.position(),
             KEY: identity(self.run.config, None),
         }

@@ -17,9 +17,19 @@ class SequencesConfig:
     episodes: int = 101  # how many
     steps: int = 100  # actions per episode; there is one frame more
     first_frames: float = 0.1  # share of training windows that start at a reset frame
+    contact: float = 0.0  # ours: share of the episodes in which the model so far pushes its objects
+    contact_from: float = 0.4  # share of training after which these are collected
 
     def __post_init__(self) -> None:
-        within(self, {"episodes": (1, 10**6), "steps": (1, 10**6), "first_frames": (0, 1)})
+        within(self, {
+            "episodes": (1, 10**6), "steps": (1, 10**6), "first_frames": (0, 1),
+            "contact": (0, 0.9), "contact_from": (0.01, 0.99),
+        })  # fmt: skip
+
+    @property
+    def pushed(self) -> int:
+        """Episodes of the second round, in which things are pushed."""
+        return min(self.episodes - 1, round(self.contact * self.episodes))
 
 
 @dataclass(frozen=True)
