@@ -147,7 +147,7 @@ def fit_data(config: PerceptionConfig, source: Source) -> PerceptionConfig:
     lengths = tuple(min(length, data.steps + 1) for length in config.optimise.lengths)
     return replace(
         config,
-        data=replace(config.data, episodes=data.episodes, steps=data.steps),
+        data=replace(config.data, episodes=data.episodes, steps=data.steps, contact=0.0),
         optimise=replace(config.optimise, lengths=lengths),
     )
 

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,13 @@ from smorl.files import TEMPORARY, make_folder
 from smorl.representations.own_video import load_video
 from smorl.representations.scalor.training.contact import Toucher, collect_contact
 from smorl.representations.scalor.training.settings import PerceptionConfig
-from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.representations.scalor.weights import load_weights
 from smorl.representations.video import Progress, Sequences, collect
 from smorl.representations.video_files import load_sequences, obtain_sequences, save_sequences
 from smorl.runs.reporter import Reporter
 
 FOLDER, PUSHES = "data", "pushes"
+PUSHER = "pusher.safetensors"  # the model that collected the second round
 
 
 class Stopped(Exception):
@@ -66,57 +68,42 @@ def open_sequences(
     )
 
 
-def pushes(config: PerceptionConfig, run: Path, source: Source) -> Sequences | None:
-    """Return the second round of the run's own data, if it has been collected."""
-    folder = run / FOLDER / PUSHES
-    if source.folder is not None or source.video is not None or not folder.exists():
-        return None
-    return load_sequences(folder)
-
-
-def collect_pushes(
+def open_pushes(
     config: PerceptionConfig,
     run: Path,
-    weights: PerceptionWeights,
     data: Sequences,
     reporter: Reporter,
     stopped: Callable[[], bool],
 ) -> Sequences:
-    """Collect the second round with the model so far; random motion where it finds no hand."""
-    settings, toucher = config.data, Toucher.fit(weights, data)
-    folder, progress = run / FOLDER / PUSHES, _progress(reporter, stopped)
+    """Return the second round of data, in which the model in `PUSHER` pushes its objects about.
+
+    It is collected if it is not there (any more), always the same; as random motion where the
+    model finds no hand.
+    """
+    folder = run / FOLDER / PUSHES
+    if folder.exists():
+        return load_sequences(folder)
+    settings, weights = config.data, load_weights(run / PUSHER)
+    toucher = Toucher.fit(weights, data)
+    common: dict[str, Any] = {
+        "episodes": settings.pushed,
+        "steps": settings.steps,
+        "threads": config.threads,
+        "progress": _progress(reporter, stopped),
+        "image_size": config.scalor.image_size,
+    }
     if toucher is None:
         reporter.note("No hand is seen to move things yet: more random motion instead of pushes.")
-        more = collect(
-            config.env,
-            settings.pushed,
-            settings.steps,
-            config.seed + 1,
-            threads=config.threads,
-            progress=progress,
-            image_size=config.scalor.image_size,
-        )
+        more = collect(config.env, seed=config.seed + 1, **common)
     else:
         reporter.note(f"Collecting {settings.pushed} episodes in which things are pushed.")
-        more = collect_contact(
-            config.env,
-            weights.tracker(),
-            toucher,
-            settings.pushed,
-            settings.steps,
-            config.seed,
-            threads=config.threads,
-            progress=progress,
-            image_size=config.scalor.image_size,
-        )
+        more = collect_contact(config.env, weights.tracker(), toucher, seed=config.seed, **common)
     save_sequences(folder, more)
     return load_sequences(folder, verify=False)
 
 
-def together(one: Sequences, two: Sequences | None) -> Sequences:
+def together(one: Sequences, two: Sequences) -> Sequences:
     """Return both rounds as one, the random one first."""
-    if two is None:
-        return one
     pairs = ((one.images, two.images), (one.actions, two.actions))
     return Sequences(one.env, one.seed, *(np.concatenate(pair) for pair in pairs))
 

@@ -28,10 +28,10 @@ from smorl.representations.scalor.tracking.diagnostics import (
     measure,
 )
 from smorl.representations.scalor.training.data import (
+    PUSHER,
     Source,
-    collect_pushes,
+    open_pushes,
     open_sequences,
-    pushes,
     remove_sequences,
     together,
 )
@@ -165,6 +165,8 @@ class PerceptionTrainer:
     def _advance(self) -> None:
         """Make one iteration and what is due after it: a row, a diagnosis, a restart."""
         state = self.state
+        if state.iteration >= self._touches:
+            self._push()
         terms = train_step(self.config, state, self.data)
         if not all(map(math.isfinite, terms.values())):
             self._diverged([name for name, value in terms.items() if not math.isfinite(value)])
@@ -175,8 +177,6 @@ class PerceptionTrainer:
             self._log()
         if state.iteration in self._checks:
             self._diagnose()
-        if self.state.iteration == self._touches:
-            self._push()
         state = self.state  # a diagnosis may have started the next attempt
         self.reporter.update(state.frames, state.iteration, state.recent.get("objects"))
 
@@ -185,20 +185,15 @@ class PerceptionTrainer:
         own = self.source.folder is None and self.source.video is None
         if not own or not self.config.data.pushed or self.data is not self.random:
             return
-        if pushes(self.config, self.run.path, self.source) is None:
-            weights = fit_weights(self.config, self.state, self.random, self.command)
-            where = (self.config, self.run.path, weights, self.random)
-            collect_pushes(*where, self.reporter, lambda: self.stop_requested)
+        self.checkpoint()
+        pusher = self.run.path / PUSHER
+        if not pusher.exists():
+            save_weights(pusher, fit_weights(self.config, self.state, self.random, self.command))
         self._add_pushes()
 
     def _add_pushes(self) -> None:
-        more = pushes(self.config, self.run.path, self.source)
-        if more is None:
-            raise RunConflict(
-                f"The data of {self.run.path} in which things are pushed is gone, and the model "
-                "that collected it has learned since; start again in a new folder."
-            )
-        self.data = together(self.random, more)
+        where = (self.config, self.run.path, self.random, self.reporter)
+        self.data = together(self.random, open_pushes(*where, lambda: self.stop_requested))
 
     def _log(self) -> None:
         state = self.state
