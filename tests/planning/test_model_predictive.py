@@ -78,6 +78,28 @@ def test_a_plan_moves_the_thing_towards_its_goal_where_the_policy_rests(options)
     assert abs(action[0, 1]) < action[0, 0]
 
 
+@pytest.mark.parametrize("options", [{}, {"refinements": 2}])
+def test_what_was_imagined_can_be_drawn(options):
+    asked = situation([HAND, PUCK, OTHER], [HAND, [0.6, 0], OTHER])
+    made = planner(**options)
+    action = made.act(asked, np.random.default_rng(0))
+    tracks = made.tracks
+    assert tracks.shape == (1, 8, 2, 4, 2)
+    start = np.broadcast_to(np.float32([HAND, PUCK]), (8, 2, 2))
+    assert tracks[0, :, :, 0] == pytest.approx(start)
+    # The first way begins with the action that is taken, as the model foresees it.
+    assert tracks[0, 0, 0, 1] == pytest.approx(HAND + 0.1 * action[0], abs=1e-6)
+    assert tracks[0, 0, 1, 1] == pytest.approx(PUCK + 0.1 * action[0], abs=1e-6)
+
+
+def test_nothing_is_imagined_where_nothing_matches():
+    asked = situation([HAND, PUCK, OTHER], [HAND, [0.6, 0], OTHER])
+    made = planner()
+    made.act(asked, np.random.default_rng(0))
+    made.act(replace(asked, matched=np.full((1, 3), -1)), np.random.default_rng(0))
+    assert made.tracks is None
+
+
 def test_the_same_stream_is_the_same_plan():
     asked = situation([HAND, PUCK, OTHER], [HAND, [0.6, 0], OTHER])
     one, two, three = (

@@ -24,6 +24,7 @@ from smorl.types import ObjectLayout
 
 _HELD = 0.2  # share of the sequences that hold one random action
 _SLOW = 0.6  # the largest of these
+_SHOWN = 8  # sequences that `tracks` tells of
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,10 @@ class PlanController:
         first = layout.what
         self.position = slice(first, first + layout.position)
         self.motion = slice(layout.features - layout.motion, layout.features)
+        # What was imagined last, for who wants to draw it: ways (K, W, 2, H + 1, P) of the hand and
+        # of the object it wants to move in the W best sequences, the best first, from where they
+        # are now. Rows whose sub-goal matches nothing are NaN; None: nobody imagined anything.
+        self.tracks: np.ndarray | None = None
 
     @torch.no_grad()
     def act(self, situation: Situation, rng: np.random.Generator) -> np.ndarray:
@@ -98,16 +103,18 @@ class PlanController:
         """
         task = Task.of(situation, self.view)
         mode = self.learned.act(task.features, task.present, task.goal)
+        self.tracks = None
         if not task.matched.any():
             return mode.numpy()
         many = task.repeat(self.config.samples)
         noise = torch.from_numpy(self._noise(len(mode), mode.shape[1], rng))
-        actions, score = self._imagine(many, noise, None)
+        actions, score, ways = self._imagine(many, noise, None)
         for _ in range(self.config.refinements):
             varied = self._vary(actions, score, rng)
-            more, better = self._imagine(many, noise, varied)
+            more, better, others = self._imagine(many, noise, varied)
             actions = torch.cat([actions, more], 2)
-            score = torch.cat([score, better], 1)
+            score, ways = torch.cat([score, better], 1), torch.cat([ways, others], 1)
+        self.tracks = _best(ways, score, task.matched)
         return torch.where(task.matched[:, None], self._first(actions, score), mode).numpy()
 
     @torch.no_grad()
@@ -122,7 +129,7 @@ class PlanController:
             current = np.full(len(situation.current), goal)
             task = Task.of(replace(situation, current=current), self.view)
             noise = torch.from_numpy(self._noise(len(current), self.actions, rng))
-            _, score = self._imagine(task.repeat(self.config.samples), noise, None)
+            _, score, _ = self._imagine(task.repeat(self.config.samples), noise, None)
             rows = torch.arange(len(current))
             away = (task.bodies.position[rows, task.slot] - task.place).norm(dim=-1)
             idle = -self.reward_scale * away / (1 - self.discount)
@@ -136,11 +143,18 @@ class PlanController:
         noise[:, :, 0] = 0
         return noise
 
-    def _imagine(self, task: Task, noise: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return actions (H, K, S, A) and scores (K, S) of sequences, given or by the policy."""
+    def _imagine(
+        self, task: Task, noise: Tensor, given: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return actions (H, K, S, A), scores (K, S) and ways of sequences, given or by the policy.
+
+        Ways (K, S, 2, H + 1, P) are where hand and object go.
+        """
         steps, rows, samples, size = noise.shape
         held = max(1, int(_HELD * samples))
         bodies, features, score, taken = task.bodies, task.features, torch.zeros(()), []
+        row, pair = torch.arange(rows * samples)[:, None], torch.stack([bodies.hand, task.slot], 1)
+        ways = [bodies.position[row, pair]]
         for step in range(steps):
             if given is None:
                 flat = noise[step].reshape(rows * samples, size)
@@ -157,10 +171,15 @@ class PlanController:
             following = self.dynamics.predict(bodies, done)
             score = score + self.discount**step * self._reward(task, bodies, following)
             bodies, features = following, self._write(features, following)
+            ways.append(bodies.position[row, pair])
         if self.config.value:
             end = self.learned.value(features, task.present, task.goal)
             score = score + self.discount**steps * end
-        return torch.stack(taken), score.view(rows, samples)
+        return (
+            torch.stack(taken),
+            score.view(rows, samples),
+            torch.stack(ways, 2).view(rows, samples, 2, steps + 1, -1),
+        )
 
     def _reward(self, task: Task, now: Bodies, following: Bodies) -> Tensor:
         """Eq. 7 of the following set, minus how much farther other objects are from their goals."""
@@ -197,3 +216,10 @@ class PlanController:
         if self.motion.start < self.motion.stop:
             features[..., self.motion] = bodies.motion
         return features
+
+
+def _best(ways: Tensor, score: Tensor, matched: Tensor) -> np.ndarray:
+    """Return the ways (K, W, 2, H + 1, P) of the best sequences, NaN where nothing is `matched`."""
+    best = score.topk(min(_SHOWN, score.shape[1]), 1).indices
+    chosen = ways[torch.arange(len(ways))[:, None], best]
+    return chosen.masked_fill(~matched.view(-1, 1, 1, 1, 1), torch.nan).numpy()
