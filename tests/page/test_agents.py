@@ -5,20 +5,27 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from smorl.dynamics.base import View
+from smorl.envs.factory import View as Camera
 from smorl.errors import InvalidInput
 from smorl.goals.base import GoalConfig
+from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import MatchedGoals
-from smorl.page.agents import AS_TRAINED, NOBODY, SCRIPTED, AgentPlayer, Agents, env_id, setup_of
+from smorl.page.agents import AS_TRAINED, NOBODY, SCRIPTED, AgentPlayer, Agents, setup_of
 from smorl.page.casting import Seat
 from smorl.page.charts import distances, thoughts
 from smorl.page.players import Moment, Nobody, Scripted
-from smorl.page.table import Setup, Table, View
+from smorl.page.table import Setup, Table
 from smorl.planning.actor import Actor
 from smorl.planning.controllers import make_controller
+from smorl.planning.model_predictive import PlanConfig, PlanController
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.representations.ground_truth import GroundTruthObjects
+from tests.planning.test_model_predictive import Clueless, Sticky
 
+NAMES = (None, "policy", "critic")
+REST = StillnessModel(np.eye(2, dtype=np.float32), np.float32([0, 1]))
 BOX = UniformPrior(np.float32([-1, -1]), np.float32([1, 1]))
 
 
@@ -43,7 +50,7 @@ class Straight:
 def actor(pucks=1, controller=None):
     space = MatchedGoals(GoalConfig(solved_threshold=0.05), BOX)
     config = SubgoalConfig(5, 3, order="hardest", switch_when_solved=True)
-    who = make_controller(controller or "policy", Straight())
+    who = make_controller(controller or "policy", Straight()) if controller in NAMES else controller
     return Actor(
         GroundTruthObjects(pucks + 1), Straight(), space, config, actions=2, controller=who
     )
@@ -94,15 +101,19 @@ def test_a_new_goal_keeps_what_was_seen():
     assert player.thoughts.view.objects.motion[0] == pytest.approx((0.0, 0.1), abs=1e-6)
 
 
-def test_imagined_tracks_are_drawn_where_a_controller_has_them():
-    played = actor()
-    played.controller.tracks = np.zeros((1, 3, 4, 2))  # one table, three ways of four places
-    player = AgentPlayer(played, pixels=False, camera=None)
-    player.aim(moment(0.0, 0.4, 0.1, 0.6))
-    player.act(moment(0.0, 0.4, -0.1, 0.6))
-    tracks = player.thoughts.belief.tracks
-    assert tracks.shape == (3 * 5, 2)
-    assert np.isnan(tracks[4::5]).all()
+def test_what_the_planner_imagines_is_drawn_as_it_imagines_it():
+    encoder, view = GroundTruthObjects(2), View(REST, np.zeros(2, np.float32))
+    learned, config = Clueless(), PlanConfig(horizon=3, samples=16)
+    who = PlanController(learned, Sticky(), view, encoder.layout, config, actions=2, discount=0.9)
+    player = AgentPlayer(actor(controller=who), pixels=False, camera=None)
+    player.aim(moment(0.0, 0.4, 0.3, 0.4))
+    player.act(moment(0.0, 0.4, 0.05, 0.4))
+    belief = player.thoughts.belief
+    best, others = who.tracks[0, 0], who.tracks[0, 1:]
+    assert belief.plan.reshape(2, 5, 2)[:, :4] == pytest.approx(best)
+    assert np.isnan(belief.plan[4::5]).all()
+    assert belief.tracks.shape == (7 * 2 * 5, 2)
+    assert belief.tracks.reshape(7, 2, 5, 2)[:, :, :4] == pytest.approx(others)
 
 
 def test_what_it_says_is_safe_and_complete():
@@ -130,7 +141,7 @@ def test_runs_are_loaded_once_and_again_when_they_have_learned_more():
     for _ in range(3):
         part = agents.cast(Seat("a", AS_TRAINED), two).result(10)
         assert isinstance(part.player, AgentPlayer)
-        assert part.view == View()
+        assert part.view == Camera()
     agents.cast(Seat("a", AS_TRAINED), Setup("push", 1)).result(10)
     assert loads == [("a", None), ("a", "smorl/Push1-v0")]
     agents.forget("a")
@@ -148,7 +159,7 @@ def test_those_who_need_no_agent_load_none():
 
 
 def test_environments_and_tables():
-    assert env_id(Setup("push", 3), visual=True) == "smorl/VisualPush3-v0"
+    assert Setup("push", 3).env_id(visual=True) == "smorl/VisualPush3-v0"
     assert setup_of("smorl/VisualRearrange2-v0") == Setup("rearrange", 2)
     with pytest.raises(InvalidInput, match="not one of"):
         setup_of("my:Own-v0")

@@ -4,12 +4,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from smorl.envs.factory import View
 from smorl.page.casting import Part
 from smorl.page.charts import distances
 from smorl.page.env_table import EnvTable
 from smorl.page.pictures import side_by_side
 from smorl.page.players import Nobody
-from smorl.page.table import Setup, View
+from smorl.page.table import Setup
 
 
 class Dot(gym.Env):

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 
+from smorl.envs.factory import View
 from smorl.errors import InvalidInput
 from smorl.page.casting import Part, Seat
 from smorl.page.players import Nobody, Scripted
@@ -22,7 +23,7 @@ from smorl.page.requests import (
     StepOnce,
 )
 from smorl.page.session import Session
-from smorl.page.table import Setup, View
+from smorl.page.table import Setup
 
 
 class Company:

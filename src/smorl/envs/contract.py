@@ -2,9 +2,10 @@
 
 A vector environment with K rows: dictionary observations with `observation` (images uint8
 (K, H, W, 3) or states (K, D)) and, where goals come from the environment, `desired_goal` of the
-same kind; actions are a Box of any length. Two things are optional:
+same kind; actions are a Box of any length. Some things are optional:
 
 - `truth`: what only the environment knows (`Truth`), for metrics and studies, never for agents;
+- `meddler`: moves objects and goals in the middle of an episode (`Meddler`), for people;
 - `object_distances` (n,) in the info of a row: how far its objects are from their goals [m]. It
   is the outside judge of evaluation; without it an agent is measured by its own opinion alone.
 """
@@ -51,6 +52,26 @@ class Truth(Protocol):
 
     def segment(self) -> Segmentation:
         """Which pixels show what; only of pictures."""
+        ...
+
+
+class Meddler(Protocol):
+    """What a person may do to a row in the middle of an episode; places (2,) are in metres."""
+
+    def move_object(self, row: int, index: int, place: Any) -> None:
+        """Put an object at rest somewhere else."""
+        ...
+
+    def move_goal(self, row: int, index: int, place: Any) -> None:
+        """Change where an object should go."""
+        ...
+
+    def random_goals(self, row: int, rng: np.random.Generator) -> None:
+        """Draw new goals, as a reset does; objects stay where they are."""
+        ...
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """What is seen now by all rows, as `step` returns it."""
         ...
 
 

@@ -10,13 +10,14 @@ from typing import Any, get_args
 
 import numpy as np
 
+from smorl.envs.factory import View
 from smorl.envs.registration import env_ids
 from smorl.envs.rendering.cameras import Camera, get_camera, unproject
 from smorl.errors import InvalidInput
 from smorl.methods import get_method
 from smorl.page.casting import Part, Seat
 from smorl.page.players import Belief, Moment, Nobody, Player, Scripted, Thoughts
-from smorl.page.table import Setup, View
+from smorl.page.table import Setup
 from smorl.planning.actor import Actor
 from smorl.planning.controllers import ControllerName
 from smorl.trained.loading import LoadedRun, load_run
@@ -32,7 +33,9 @@ _REASONS: dict[str, str] = {
     "cycle": "one after the other",
     "easiest": "the easiest first, by its own estimate",
     "hardest": "the hardest first, by its own estimate",
+    "gain": "what promises most first, by what it imagines",
 }
+OWN_CAMERA = "zoomed_in"  # of the visual environments
 # Attempts never run out here: a visitor may go on moving goals.
 _ENDLESS = 10_000
 
@@ -90,12 +93,14 @@ class AgentPlayer:
             words = "It works on a sub-goal whose object it does not find at the moment."
         else:
             words = f"It works on object {view.matched + 1}. Solved: {solved} of {found}."
+        scores = actor.chooser.scores(actor.situation) if actor.config.order == "gain" else None
         return Thoughts(
             words,
             done,
             view,
             self._boxes,
-            actor.values[0],
+            actor.values[0] if scores is None else scores[0],
+            scores is not None,
             _REASONS.get(actor.config.order, actor.config.order),
             self._believe(view, done),
         )
@@ -107,15 +112,15 @@ class AgentPlayer:
         mover = None
         if view.matched is not None:
             mover = self._on_table(view.objects.position[view.matched])
-        return Belief(mover, target, self._imagined())
-
-    def _imagined(self) -> np.ndarray | None:
-        """Return the tracks the controller imagined last, if it is one that plans."""
-        tracks = getattr(self._actor.controller, "tracks", None)
+        tracks = getattr(self._actor.controller, "tracks", None)  # of one that plans
         if tracks is None:
-            return None
-        rows = [np.append(self._on_table(way), [[np.nan, np.nan]], axis=0) for way in tracks[0]]
-        return np.concatenate(rows) if rows else None
+            return Belief(mover, target)
+        return Belief(mover, target, self._ways(tracks[0, 1:]), self._ways(tracks[0, :1]))
+
+    def _ways(self, tracks: np.ndarray) -> np.ndarray:
+        """Return imagined ways (W, 2, T, 2) one after the other, each ended by a row of NaN."""
+        ways = self._on_table(tracks.reshape(-1, *tracks.shape[-2:]))
+        return np.pad(ways, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 2)
 
     def _on_table(self, place: np.ndarray) -> np.ndarray:
         """Return places (..., 2) in metres; what a camera sees is taken to lie on the table."""
@@ -199,24 +204,17 @@ class Agents:
         if not is_ours(own.config.env):
             return self._cast_foreign(seat, own)
         method = get_method(own.config.method)
-        env = env_id(setup, method.visual)
+        env = setup.env_id(method.visual)
         run = own if env == own.config.env else self.run(seat.agent, env)
-        view = View()
-        if run.view is not None:
-            view = View(run.view.camera or view.camera, run.view.image_size or view.image_size)
+        view = View() if run.view is None else run.view
         actor = run.actor(self._kinds.get(seat.controller))
-        camera = get_camera(view.camera) if run.encoder.layout.scale else None
+        camera = get_camera(view.camera or OWN_CAMERA) if run.encoder.layout.scale else None
         return Part(AgentPlayer(actor, method.visual, camera), view)
 
 
 def is_ours(env: str) -> bool:
     """Say whether an environment is one of the package's tables."""
     return any(known.id == env for known in env_ids())
-
-
-def env_id(setup: Setup, visual: bool) -> str:
-    """Return the id of the environment with this table."""
-    return f"smorl/{'Visual' * visual}{setup.task.capitalize()}{setup.pucks}-v0"
 
 
 def setup_of(env: str) -> Setup:

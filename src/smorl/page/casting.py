@@ -10,9 +10,10 @@ from typing import Protocol
 import gymnasium as gym
 import numpy as np
 
+from smorl.envs.factory import View
 from smorl.page.env_table import EnvTable
 from smorl.page.players import Player
-from smorl.page.table import Setup, Table, View
+from smorl.page.table import Setup, Table
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ def _subgoals(snapshot: Snapshot) -> str:
         rows.append(f"<tr><td>{looks}</td><td>{state}</td><td>{_value(said, goal)}</td></tr>")
     if not rows:
         return ""
-    head = "<tr style='opacity:.65'><td></td><td>sub-goal</td><td>how it judges it</td></tr>"
+    judged = "what it expects to gain" if said.gains else "how near it feels (0: there)"
+    head = f"<tr style='opacity:.65'><td></td><td>sub-goal</td><td>{judged}</td></tr>"
     return f'<table style="width:100%;{_TEXT}">{head}{"".join(rows)}</table>'
 
 
@@ -164,6 +165,8 @@ def _value(said: Thoughts, goal: int) -> str:
         return ""
     shown = said.values[said.view.targets.present] if said.view is not None else said.values
     low, high = min(float(shown.min()), -1e-6), 0.0
+    if said.gains:
+        low, high = 0.0, max(float(shown.max()), 1e-6)
     share = np.clip((float(said.values[goal]) - low) / (high - low), 0.04, 1.0)
     return _bar(float(share), f"{said.values[goal]:.2f}", (86, 180, 233))
 
@@ -182,7 +185,8 @@ def _attention(snapshot: Snapshot) -> str:
             f"<td>{_bar(float(weights[s]), f'{100 * weights[s]:.0f} %', (0, 84, 147))}</td>"
             for s in slots
         )
-        rows.append(f"<tr><td style='white-space:nowrap'>{_safe(name)}</td>{cells}</tr>")
+        name = _safe(name).replace("uncond.", "anyway").replace("cond.", "head")
+        rows.append(f"<tr><td style='white-space:nowrap'>{name}</td>{cells}</tr>")
     return (
         "<p style='margin:.5em 0 .1em'><b>What its policy looks at</b></p>"
         f'<table style="width:100%;{_TEXT};font-size:11px">{"".join(rows)}</table>'

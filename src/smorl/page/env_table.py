@@ -11,8 +11,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from smorl.envs.factory import View
 from smorl.page.players import Moment, Player
-from smorl.page.table import HISTORY, Kind, Setup, Snapshot, View
+from smorl.page.table import HISTORY, Kind, Setup, Snapshot
 
 # Colours that tell objects apart in plots; more objects than that share them.
 _COLOURS = np.array([(0.0, 0.33, 0.58), (0.9, 0.4, 0.0), (0.1, 0.6, 0.2), (0.6, 0.2, 0.6)])
@@ -84,6 +85,10 @@ class EnvTable:
         rgb = np.resize(_COLOURS, (distances.shape[1], 3))
         now, goal = self._moment("observation"), self._moment("desired_goal")
         return Snapshot(self.setup, self._steps, distances, rgb, now, goal, self.player.thoughts)
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+        self._envs.close()
 
     def _start(self, seed: int) -> None:
         self._seed, self._steps, self._aimed = seed, 0, False

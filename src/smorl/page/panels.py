@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import viser
@@ -36,6 +37,7 @@ class Controls:
 
     def __init__(self, client: viser.ClientHandle, session: Session, casting: Casting) -> None:
         self._gui, self._session = client.gui, session
+        self._labels = labels(casting.agents())
         ask, gui = session.ask, client.gui
         gui.main_panel.dock_right()
         gui.main_panel.set_width(_WIDTH)
@@ -43,10 +45,11 @@ class Controls:
         self._status = gui.add_html(status(session))
         moves = {"go": Pause(False), "pause": Pause(True), "one step": StepOnce()}
         _offer(gui.add_button_group("Time", list(moves)), moves, ask)
-        speeds = {f"{times:g}×": Speed(times) for times in SPEEDS}
-        _offer(gui.add_button_group("Speed", list(speeds)), speeds, ask)
-        fresh = {"goals": RandomGoal(), "table": Reset()}
-        _offer(gui.add_button_group("New", list(fresh)), fresh, ask)
+        fresh = {"new goals": RandomGoal(), "new table": Reset()}
+        _offer(gui.add_button_group("Start", list(fresh)), fresh, ask)
+        speeds = {_times(speed): Speed(speed) for speed in SPEEDS}
+        self._speed = gui.add_dropdown("Speed", list(speeds), initial_value=_times(session.speed))
+        _offer(self._speed, speeds, ask)
         with gui.add_folder("The table", visible=not casting.foreign):
             tasks = {words: Lay(task=task) for task, words in TASKS.items()}
             self._task = gui.add_dropdown(
@@ -80,16 +83,17 @@ class Controls:
         _set(self._status, "content", status(session))
         _set(self._rival, "visible", len(session.seats) > 1)
         if not session.loading:
+            _set(self._speed, "value", _times(session.speed))
             _set(self._task, "value", TASKS[session.setup.task])
             _set(self._pucks, "value", str(session.setup.pucks))
             for (agent, controller), seat in zip(self._seats, session.seats, strict=False):
-                _set(agent, "value", seat.agent)
+                _set(agent, "value", self._labels[seat.agent])
                 _set(controller, "value", seat.controller)
 
     def _add_seat(self, seat: int, casting: Casting, ask: Ask) -> tuple[Any, Any]:
         now = self._session.seats[0]
-        agents = {name: Cast(seat, agent=name) for name in casting.agents()}
-        agent = self._gui.add_dropdown("Agent", list(agents), initial_value=now.agent)
+        agents = {self._labels[name]: Cast(seat, agent=name) for name in casting.agents()}
+        agent = self._gui.add_dropdown("Agent", list(agents), initial_value=self._labels[now.agent])
         _offer(agent, agents, ask)
         ways = {name: Cast(seat, controller=name) for name in casting.controllers()}
         controller = self._gui.add_dropdown("Acts by", list(ways), initial_value=now.controller)
@@ -114,6 +118,17 @@ class Insight:
         self._picture.image = side_by_side(snapshot)
         _set(self._thoughts, "content", thoughts(snapshot))
         _set(self._distances, "content", distances(snapshot))
+
+
+def labels(agents: Sequence[str]) -> dict[str, str]:
+    """Return a short name for each agent: the last part of a path, where that tells them apart."""
+    short = {name: name.rstrip("/").rpartition("/")[2].removeprefix("shipped:") for name in agents}
+    counts = Counter(short.values())
+    return {name: brief if counts[brief] == 1 else name for name, brief in short.items()}
+
+
+def _times(speed: float) -> str:
+    return "as the robot" if speed == 1 else f"{speed:g} times the robot"
 
 
 def _set(handle: Any, name: str, value: Any) -> None:

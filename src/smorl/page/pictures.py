@@ -16,7 +16,8 @@ def side_by_side(snapshot: Snapshot, side: int = SIDE) -> Picture:
         upscale(moment.picture, max(1, side // moment.picture.shape[0]))
         for moment in (snapshot.now, snapshot.goal)
     )
-    said = snapshot.thoughts
+    said, name = snapshot.thoughts, "what the camera sees"
     if said.view is not None and said.boxes:
-        now, goal = said.view.now(now), said.view.goal(goal)
-    return beside([caption(now, "what it sees"), caption(goal, "the goal picture, from the rings")])
+        now, goal, name = said.view.now(now), said.view.goal(goal), "what it sees"
+    source = "" if snapshot.body is None else ", from the rings"
+    return beside([caption(now, name), caption(goal, f"the goal picture{source}")])

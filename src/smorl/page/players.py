@@ -26,13 +26,15 @@ class Moment:
 class Belief:
     """Where a player believes things to be on the table, in metres: what the scene can show.
 
-    `mover` (2,) is the object it wants to move and `target` (2,) where to; `tracks` (T, 2) are
-    imagined ways of objects, each ended by a row of NaN. None where it has no such thing.
+    `mover` (2,) is the object it wants to move and `target` (2,) where to. Who plans ahead imagines
+    ways of its hand and of that object: `plan` (T, 2) those it takes, `tracks` (T, 2) others, each
+    way ended by a row of NaN. None where it has no such thing.
     """
 
     mover: np.ndarray | None = None
     target: np.ndarray | None = None
     tracks: np.ndarray | None = None
+    plan: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Thoughts:
     """What a player can tell of itself: `words` always, the rest where it has any.
 
     `view` has the objects it found and its sub-goals, in image coordinates if `boxes`; `values`
-    (G,) is how near to solved each sub-goal looks to it; `reason` says how it chose.
+    (G,) is how near to solved each sub-goal looks to it (0: solved), or with `gains` what it
+    expects of pursuing each; `reason` says how it chose.
     """
 
     words: str
@@ -48,6 +51,7 @@ class Thoughts:
     view: AgentView | None = None
     boxes: bool = False
     values: np.ndarray | None = None
+    gains: bool = False
     reason: str = ""
     belief: Belief = Belief()
 

@@ -32,7 +32,7 @@ _SCENE_RATE = 25
 _PATIENCE = 0.02
 _LOG = logging.getLogger(__name__)
 # The table in the middle, the arm behind it.
-_VIEW = Camera((0.0, 0.5, 0.1), distance=1.5, elevation=-35.0, azimuth=235.0)
+_VIEW = Camera((0.0, 0.5, 0.1), distance=1.5, elevation=-35.0, azimuth=242.0)
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Page:
         self._seeds = np.random.SeedSequence(self.settings.seed)
         self._visitors: dict[int, Visitor] = {}
         self._waiting: dict[int, viser.ClientHandle] = {}
+        self._left: list[Visitor] = []  # whose tables the control thread has yet to close
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         with contextlib.redirect_stdout(io.StringIO()):  # viser would print a banner
@@ -129,6 +130,7 @@ class Page:
             following = None
             if visitor is not None:
                 visitor.gone = True
+                self._left.append(visitor)
                 if self._waiting:
                     following = self._waiting.pop(next(iter(self._waiting)))
         if following is not None:
@@ -150,6 +152,7 @@ class Page:
     def _control(self) -> None:
         """Step tables in the order they are due, so that nobody's pace costs another theirs."""
         while not self._stopping.is_set():
+            self._clear_tables()
             now = self._clock()
             first = min(self._seated(), key=lambda visitor: visitor.session.due, default=None)
             if first is None or first.session.due > now:
@@ -157,6 +160,15 @@ class Page:
                 self._stopping.wait(wait)
             else:
                 self._guard(first, lambda visitor=first, now=now: self._tick(visitor, now))
+
+    def _clear_tables(self) -> None:
+        with self._lock:
+            left, self._left = self._left, []
+        for visitor in left:
+            try:
+                visitor.session.close()
+            except Exception:  # of somebody's own environment: no reason to stop for the others
+                _LOG.exception("a table could not be closed")
 
     def _tick(self, visitor: Visitor, now: float) -> None:
         stepped = visitor.session.tick(now)
@@ -173,6 +185,7 @@ class Page:
             visitor.gone = True
             with self._lock:
                 self._visitors.pop(visitor.client.client_id, None)
+                self._left.append(visitor)
             visitor.client.gui.reset()
             visitor.client.gui.add_markdown(BROKEN)
 
@@ -209,6 +222,10 @@ def _set_scene(server: viser.ViserServer) -> None:
     server.initial_camera.look_at = _VIEW.lookat
     server.initial_camera.fov = float(np.radians(_VIEW.fovy))
     server.scene.set_up_direction("+z")
+    # Light that a computer without a graphics card can draw: no shadows, and no mirrored room.
+    server.scene.configure_default_lights(cast_shadow=False)
+    server.scene.configure_environment_map(hdri=None)
+    server.scene.add_light_ambient("/light", intensity=1.2)
     server.scene.add_grid(
         "/floor", width=6.0, height=6.0, position=(0.0, 0.4, FLOOR), cell_size=0.25
     )

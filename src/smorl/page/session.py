@@ -9,28 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from smorl.errors import SmorlError
+from smorl.page import requests as wishes
 from smorl.page.casting import Casting, Part, Seat
 from smorl.page.env_table import EnvTable
-from smorl.page.requests import (
-    SPEEDS,
-    Cast,
-    Compare,
-    Drag,
-    Inbox,
-    Lay,
-    Pause,
-    RandomGoal,
-    Renew,
-    Request,
-    Reset,
-    Speed,
-    StepOnce,
-)
+from smorl.page.requests import SPEEDS, Inbox, Request
 from smorl.page.table import KINDS, STEPS_PER_SECOND, Setup, Snapshot, Table, puck_counts
 
 # How often a visitor who has paused is looked after, seconds: dragged things still move.
@@ -62,23 +50,23 @@ class Session:
         self.due = 0.0
         self._plan: _Plan | None = self._prepare(setup, self.seats)
         self._handlers: dict[type, Callable] = {
-            Drag: self._drag,
-            Reset: self._reset,
-            RandomGoal: self._random_goal,
-            Pause: self._pause,
-            StepOnce: self._step_once,
-            Speed: self._set_speed,
-            Lay: self._lay,
-            Cast: self._cast,
-            Compare: self._compare,
-            Renew: self._renew,
+            wishes.Drag: self._drag,
+            wishes.Reset: self._reset,
+            wishes.RandomGoal: self._random_goal,
+            wishes.Pause: self._pause,
+            wishes.StepOnce: self._step_once,
+            wishes.Speed: self._set_speed,
+            wishes.Lay: self._lay,
+            wishes.Cast: self._cast,
+            wishes.Compare: self._compare,
+            wishes.Renew: self._renew,
         }
 
     def ask(self, request: Request) -> None:
         """Note what the visitor wants; strange requests are dropped here. Never blocks."""
-        if isinstance(request, Drag) and not self._sensible(request):
+        if isinstance(request, wishes.Drag) and not self._sensible(request):
             return
-        if isinstance(request, Cast) and request.seat not in (0, 1):
+        if isinstance(request, wishes.Cast) and request.seat not in (0, 1):
             return
         self._inbox.put(request)
 
@@ -105,6 +93,13 @@ class Session:
             self._publish()
         self._schedule(now, stepped)
         return stepped
+
+    def close(self) -> None:
+        """Free everything; to be called by whoever ticks."""
+        self._plan = None
+        for table in self._tables:
+            table.close()
+        self._tables = []
 
     def _schedule(self, now: float, stepped: bool) -> None:
         if self.paused or not self._tables:
@@ -161,14 +156,17 @@ class Session:
                 table.change_player(part.player)
             else:
                 table = part.table(plan.setup, self._rng)
-                _go_on(table, (old or tables)[:1])
+                _go_on([table], (old or tables)[:1])
             tables.append(table)
+        for table in self._tables:
+            if table not in tables:
+                table.close()
         self.setup, self.seats, self._tables = plan.setup, plan.seats, tables
 
-    def _sensible(self, drag: Drag) -> bool:
+    def _sensible(self, drag: wishes.Drag) -> bool:
         return drag.kind in KINDS and drag.index in range(self.setup.pucks)
 
-    def _drag(self, drag: Drag) -> None:
+    def _drag(self, drag: wishes.Drag) -> None:
         for table in self._tables:
             if drag.kind == "goal":
                 table.move("goal", drag.index, drag.place)
@@ -178,33 +176,31 @@ class Session:
                     table.settle_held()
                     table.release(drag.index)
 
-    def _reset(self, _: Reset) -> None:
-        first: Any = self._tables[0] if self._tables else None
+    def _reset(self, _: wishes.Reset) -> None:
         for table in self._tables:
             table.reset()
-            if table is not first:
-                table.copy_from(first)
+        _go_on(self._tables[1:], self._tables[:1])
 
-    def _random_goal(self, _: RandomGoal) -> None:
-        if self._tables:
-            self._tables[0].random_goal()
-            first: Any = self._tables[0]
-            for table in self._tables[1:]:
-                table.take_goals(first)
+    def _random_goal(self, _: wishes.RandomGoal) -> None:
+        first: list[Any] = self._tables[:1]
+        for table in first:
+            table.random_goal()
+            for other in self._tables[1:]:
+                other.take_goals(table)
 
-    def _pause(self, request: Pause) -> None:
+    def _pause(self, request: wishes.Pause) -> None:
         self.paused = bool(request.paused)
 
-    def _step_once(self, _: StepOnce) -> None:
+    def _step_once(self, _: wishes.StepOnce) -> None:
         self.paused = True
         if self._tables:
             self._step()
 
-    def _set_speed(self, request: Speed) -> None:
+    def _set_speed(self, request: wishes.Speed) -> None:
         if request.times in SPEEDS:
             self.speed = request.times
 
-    def _lay(self, request: Lay) -> None:
+    def _lay(self, request: wishes.Lay) -> None:
         task = request.task or self.setup.task
         pucks = request.pucks or self.setup.pucks
         try:
@@ -215,7 +211,7 @@ class Session:
         if setup != self._wanted_setup():
             self._plan = self._prepare(setup, self._wanted_seats())
 
-    def _cast(self, request: Cast) -> None:
+    def _cast(self, request: wishes.Cast) -> None:
         seats = list(self._wanted_seats())
         if request.seat >= len(seats):
             return
@@ -226,13 +222,13 @@ class Session:
             seats[request.seat] = replace(seat, agent=agent, controller=controller)
             self._plan = self._prepare(self._wanted_setup(), tuple(seats))
 
-    def _compare(self, request: Compare) -> None:
+    def _compare(self, request: wishes.Compare) -> None:
         seats = self._wanted_seats()
         wanted = (seats[0], seats[-1]) if request.wanted else seats[:1]
         if wanted != seats:
             self._plan = self._prepare(self._wanted_setup(), wanted)
 
-    def _renew(self, request: Renew) -> None:
+    def _renew(self, request: wishes.Renew) -> None:
         if any(seat.agent == request.agent for seat in self._wanted_seats()):
             self._plan = self._prepare(self._wanted_setup(), self._wanted_seats(), request.agent)
 
@@ -243,8 +239,8 @@ class Session:
         return self.seats if self._plan is None else self._plan.seats
 
 
-def _go_on(table: Any, others: Sequence[Any]) -> None:
-    """Let a new table go on where another one of its kind is."""
-    for other in others:
+def _go_on(tables: Sequence[Any], others: Sequence[Any]) -> None:
+    """Let tables go on where another one of their kind is."""
+    for table, other in product(tables, others):
         if type(other) is type(table):
             table.copy_from(other)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import viser
 
-from smorl.envs.tabletop.scene import PUCK_HALF_HEIGHT, PUCK_RADIUS, build_scene
+from smorl.envs.tabletop.scene import PUCK_HALF_HEIGHT, PUCK_RADIUS
+from smorl.envs.tabletop.solids import Rgb, Solid, TableSolids
 from smorl.page.places import on_plane
 from smorl.page.players import Belief
-from smorl.page.shapes import Kinematics, Rgb, Solid, disc, solids, tube
+from smorl.page.shapes import disc, tube
 from smorl.page.table import Kind, Snapshot
 from smorl.visualise.agent_view import CURRENT, SEEN
 
@@ -21,6 +22,7 @@ _TABLE_RGB, _FLOOR_RGB = (232, 228, 220), (205, 210, 214)
 # The invisible walls of the simulator, drawn as low glass: inner faces, metres.
 _WALL_X, _WALL_Y, _WALL_HEIGHT, _WALL_RGB = 0.245, (0.355, 0.755), 0.02, (150, 175, 190)
 _RING_RADIUS, _RING_WIDTH, _RING_HEIGHT = PUCK_RADIUS + 0.012, 0.008, 0.003
+_PLAN_RGB = (0, 84, 147)
 # Lines lie just above the pucks, so that nothing hides them.
 _LINE_HEIGHT = 2 * PUCK_HALF_HEIGHT + 0.004
 _NO_POINTS = np.zeros((0, 2))
@@ -45,20 +47,16 @@ class Stage:
         self._dragged = dragged
         # Of what is being dragged: the height of the grip, and its offset from the middle.
         self._grips: dict[tuple[Kind, int], tuple[float, np.ndarray]] = {}
-        model = build_scene(snapshot.setup.pucks)
-        self._kinematics = Kinematics(model)
+        self._table = TableSolids(snapshot.setup.pucks)
         self._drawn: dict[str, np.ndarray] = {}
         client.scene.add_frame(self._root, show_axes=False, position=(shift, 0.0, 0.0))
         self._add_furniture()
-        pucks = {model.body(f"object{i}").id: i for i in range(snapshot.setup.pucks)}
-        self._solids = [
-            (solid, self._add_solid(solid, pucks.get(solid.body), snapshot))
-            for solid in solids(model)
-        ]
+        self._solids = [(solid, self._add_solid(solid, snapshot)) for solid in self._table.solids]
         self._goals = [self._add_goal(i, snapshot) for i in range(snapshot.setup.pucks)]
         self._believed = Belief()
         self._aim = self._add_lines("aim", CURRENT, 0.006)
-        self._tracks = self._add_lines("tracks", SEEN, 0.003)
+        self._tracks = self._add_lines("tracks", SEEN, 0.0015)
+        self._plan = self._add_lines("plan", _PLAN_RGB, 0.004)
 
     def draw(self, snapshot: Snapshot, progress: float) -> None:
         """Show the table between the step before (0) and this one (1)."""
@@ -66,7 +64,7 @@ class Stage:
         if body is None:
             return
         qpos = body.before + np.clip(progress, 0, 1) * (body.qpos - body.before)
-        poses = self._kinematics.poses(qpos)
+        poses = self._table.poses(qpos)
         for solid, handle in self._solids:
             self._pose(handle, poses.position[solid.body], poses.wxyz[solid.body])
         for handles, place in zip(self._goals, body.goals, strict=True):
@@ -78,8 +76,8 @@ class Stage:
         if belief is self._believed:
             return
         self._believed = belief
-        ways = belief.tracks if belief.tracks is not None else _NO_POINTS
-        _show_lines(self._tracks, _segments(ways))
+        for lines, ways in ((self._tracks, belief.tracks), (self._plan, belief.plan)):
+            _show_lines(lines, _segments(_NO_POINTS if ways is None else ways))
         aim = _NO_POINTS
         if belief.mover is not None and belief.target is not None:
             aim = np.stack([belief.mover, belief.target])
@@ -132,7 +130,8 @@ class Stage:
                 color=(120, 116, 110),
             )
 
-    def _add_solid(self, solid: Solid, puck: int | None, snapshot: Snapshot) -> viser.MeshHandle:
+    def _add_solid(self, solid: Solid, snapshot: Snapshot) -> viser.MeshHandle:
+        puck = solid.puck
         rgb = solid.rgb if puck is None else _rgb(snapshot.rgb[puck])
         name = f"{self._root}/{solid.name}"
         handle = self._client.scene.add_mesh_simple(name, solid.vertices, solid.faces, color=rgb)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from smorl.envs.rendering.cameras import Camera
-from smorl.envs.tabletop.tasks import make_task
-from smorl.envs.tabletop.world import World
+from smorl.envs.contract import Meddler, require_truth
+from smorl.envs.factory import View, make_envs
+from smorl.envs.registration import env_ids
 from smorl.errors import InvalidInput
 from smorl.page.places import free_place, on_table
 from smorl.page.players import Moment, Player, Thoughts
@@ -36,17 +36,21 @@ class Setup:
     pucks: int = 2
 
     def __post_init__(self) -> None:
-        if self.pucks not in range(1, MOST_PUCKS + 1):
-            raise InvalidInput(f"{self.pucks} pucks; the page has tables for 1 to {MOST_PUCKS}.")
-        make_task(self.task, self.pucks)
+        counts = puck_counts(self.task)
+        if not counts:
+            raise InvalidInput(f"unknown task {self.task!r:.80}; use 'push' or 'rearrange'.")
+        if self.pucks not in counts:
+            raise InvalidInput(f"{self.pucks!r:.80} pucks; {self.task} has 1 to {counts[-1]} here.")
 
-
-@dataclass(frozen=True)
-class View:
-    """The camera an agent looks through, and the side of its pictures in pixels."""
-
-    camera: str | Camera = "zoomed_in"
-    image_size: int = 64
+    def env_id(self, visual: bool) -> str:
+        """Return the id of the environment with this table, seen in pictures or as a state."""
+        seen = "image" if visual else "state"
+        (found,) = (
+            env.id
+            for env in env_ids()
+            if (env.task, env.num_objects, env.observation) == (self.task, self.pucks, seen)
+        )
+        return found
 
 
 @dataclass(frozen=True)
@@ -86,42 +90,40 @@ class Body:
 
 
 class Table:
-    """A world with one player. Not thread-safe: one thread steps it and passes snapshots on."""
+    """One row of the package's environment with one player, for as long as anybody looks.
+
+    Not thread-safe: one thread steps it and passes snapshots on.
+    """
 
     def __init__(
         self, setup: Setup, player: Player, rng: np.random.Generator, view: View | None = None
     ) -> None:
         self.setup, self.player, self._rng = setup, player, rng
-        self.view = view = View() if view is None else view
-        self._world = World(
-            1,
-            task=setup.task,
-            num_objects=setup.pucks,
-            observation="image",
-            camera=view.camera,
-            image_size=view.image_size,
-        )
+        self.view = View() if view is None else view
+        envs: Any = make_envs(setup.env_id(visual=True), 1, 1, view=self.view)
+        self._envs = envs
+        self._meddler: Meddler = envs.meddler
+        self._truth: Any = require_truth(envs, "a table on the page")
         self._held: dict[int, np.ndarray] = {}
-        self._seen: tuple[Moment, Moment] | None = None  # drawn at most once per change
         self.reset()
 
     def reset(self) -> None:
         """Start afresh, with new places and goals."""
-        self._world.reset(np.array([0]), [self._rng], {})
+        seen, _ = self._envs.reset(seed=int(self._rng.integers(2**31)))
         self._held.clear()
         self._steps = 0
         self._distances: deque[np.ndarray] = deque(maxlen=HISTORY)
-        self._before = self._qpos()
-        self._new_goal()
+        self._before = self._truth.qpos[0]
         self.player.start()
-        self._record()
+        self._aimed = False
+        self._take(seen)
 
     def copy_from(self, other: Table) -> None:
         """Take over places, goals and colours of a table with the same setup."""
-        self._world.set_state(other._world.get_state())
-        self._before = self._qpos()
-        self._new_goal()
-        self._record()
+        self._envs.set_state(*other._envs.get_state())
+        self._before = self._truth.qpos[0]
+        self._aimed = False
+        self._take(None)
 
     def change_player(self, player: Player) -> None:
         """Let somebody else go on from here."""
@@ -131,32 +133,29 @@ class Table:
 
     def random_goal(self) -> None:
         """Draw new goals; pucks stay where they are."""
-        self._set_goals(self._world.task.sample_goals(self._rng, self._world.goal_hand[0]))
+        self._meddler.random_goals(0, self._rng)
+        self._new_goal()
 
     def take_goals(self, other: Table) -> None:
         """Take over the goals of a table with the same setup."""
-        self._set_goals(other._world.goal_objects[0])
-
-    def _set_goals(self, places: np.ndarray) -> None:
-        for puck, place in enumerate(places):
-            self._world.move_goal(0, puck, place)
+        for puck, place in enumerate(other._truth.goal_objects[0]):
+            self._meddler.move_goal(0, puck, place)
         self._new_goal()
 
     def move(self, kind: Kind, index: int, place: object) -> bool:
         """Put a goal, or a puck, as near to `place` (2,) metres as it fits; False: nowhere."""
         if kind not in KINDS or index not in range(self.setup.pucks):
             return False
-        world = self._world
+        truth = self._truth
         if kind == "goal":
-            free = free_place(place, _without(world.goal_objects[0], index))
+            free = free_place(place, _without(truth.goal_objects[0], index))
             if free is not None:
-                world.move_goal(0, index, free)
+                self._meddler.move_goal(0, index, free)
                 self._new_goal()
             return free is not None
-        pucks, hand = world.simulation.objects[0, :, :2], world.simulation.hand[0, :2]
-        free = free_place(place, _without(pucks, index), hand)
+        free = free_place(place, _without(truth.objects[0], index), truth.body[0])
         if free is not None:
-            world.move_object(0, index, free)
+            self._meddler.move_object(0, index, free)
             self._seen = None
         return free is not None
 
@@ -182,45 +181,49 @@ class Table:
             self.player.aim(self._look()[1])
             self._aimed = True
         action = np.clip(np.nan_to_num(self.player.act(self._look()[0])), -1, 1)
-        self._before = self._qpos()
-        self._world.step(action[None].astype(np.float64))
+        self._before = self._truth.qpos[0]
+        seen, _, _, restarted, _ = self._envs.step(action[None].astype(np.float32))
         self._steps += 1
-        self._record()
+        if restarted[0]:  # physics had diverged, and the row holds a new episode
+            self._before, self._aimed = self._truth.qpos[0], False
+            self.player.start()
+        self._take(seen)
 
     def snapshot(self) -> Snapshot:
         """Return everything there is to draw."""
-        world = self._world
-        pucks, goals = world.simulation.objects[0, :, :2].copy(), world.goal_objects[0].copy()
+        truth = self._truth
         return Snapshot(
             self.setup,
             self._steps,
             np.stack(self._distances),
-            world.puck_rgb[0].copy(),
+            truth.colours[0],
             *self._look(),
             self.player.thoughts,
-            Body(self._before, self._qpos(), pucks, goals),
+            Body(self._before, truth.qpos[0], truth.objects[0], truth.goal_objects[0]),
         )
 
-    def _qpos(self) -> np.ndarray:
-        return self._world.simulation.qpos[0].copy()
+    def close(self) -> None:
+        """Nobody looks any more."""
+        self._envs.close()
+
+    def _take(self, seen: dict[str, np.ndarray] | None) -> None:
+        """Note what is seen (None: look when somebody asks) and how far the pucks are."""
+        self._seen = seen
+        offset = self._truth.objects[0] - self._truth.goal_objects[0]
+        self._distances.append(np.hypot(*offset.T))
 
     def _look(self) -> tuple[Moment, Moment]:
-        """Return now and goal."""
+        """Return now and goal; drawn at most once per change."""
         if self._seen is None:
-            world, seen = self._world, self._world.observe()
-            pucks, hand = world.simulation.objects[0, :, :2], world.simulation.hand[0, :2]
-            self._seen = (
-                Moment(seen["observation"][0], _state(hand, pucks)),
-                Moment(seen["desired_goal"][0], _state(world.goal_hand[0], world.goal_objects[0])),
-            )
-        return self._seen
+            self._seen = self._meddler.observe()
+        seen, truth = self._seen, self._truth
+        return (
+            Moment(seen["observation"][0], _state(truth.body[0], truth.objects[0])),
+            Moment(seen["desired_goal"][0], _state(truth.goal_body[0], truth.goal_objects[0])),
+        )
 
     def _new_goal(self) -> None:
         self._aimed, self._seen = False, None
-
-    def _record(self) -> None:
-        self._seen = None
-        self._distances.append(self._world.info()["object_distances"][0])
 
 
 def _without(places: np.ndarray, index: int) -> np.ndarray:
@@ -233,11 +236,5 @@ def _state(hand: np.ndarray, pucks: np.ndarray) -> np.ndarray:
 
 def puck_counts(task: str) -> Sequence[int]:
     """Return the numbers of pucks a task has tables for, on this page."""
-    counts = []
-    for pucks in range(1, MOST_PUCKS + 1):
-        try:
-            Setup(task, pucks)
-        except InvalidInput:
-            continue
-        counts.append(pucks)
-    return counts
+    counts = {env.num_objects for env in env_ids() if env.task == task}
+    return sorted(count for count in counts if count <= MOST_PUCKS)

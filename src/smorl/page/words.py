@@ -29,9 +29,17 @@ Here the goals are yours. From the rings you place, a **goal picture** is drawn,
 for objects in it, too. Each object it finds there becomes one small task, a **sub-goal**. It picks
 one, pushes until it considers it solved, and goes on with the next.
 
+In the pictures:
 - **blue box**: an object it has found, **grey**: one it remembers but does not see
 - **orange**: the sub-goal it works on (dashed: where that object should go)
 - **green**: considered solved, by its own judgement, which may be wrong
+
+On the table:
+- **orange line**: from where it believes the object to be to where it wants it
+- **blue lines**: what it imagines if it plans ahead: ways of its hand and of the object, the thick
+  ones those it takes
+
+An agent of the kind *ground truth* is told the true places instead of finding them in pictures.
 """
 FULL = (
     "### All tables are taken\n\nThis page has tables for {limit} visitors. Leave this window "
@@ -50,7 +58,8 @@ def status(session: Session) -> str:
         return f'<p style="{_STYLE};color:#c92a2a">{html.escape(session.message)}</p>'
     if session.loading:
         return f'<p style="{_STYLE}">Loading …</p>'
-    words = f"Running at {session.speed:g}× the robot's speed."
+    pace = "" if session.speed == 1 else f", at {session.speed:g} times the robot's speed"
+    words = f"Running{pace}."
     if session.paused:
         words = "Paused. Drag what you like; <b>go</b> lets it go on."
     return f'<p style="{_STYLE}">{words}</p>'

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from smorl.envs.factory import make_envs
 from smorl.envs.tabletop.scene import REFERENCE_PHYSICS
 from smorl.envs.tabletop.world import World
 from smorl.errors import InvalidInput
@@ -44,3 +45,21 @@ def test_places_off_the_table_are_refused(place):
     for move in (made.move_object, made.move_goal):
         with pytest.raises(InvalidInput):
             move(0, 0, place)
+
+
+def test_a_meddler_moves_pucks_and_goals_of_a_running_environment():
+    envs = make_envs("smorl/VisualRearrange2-v0", 1, 1)
+    envs.reset(seed=0)
+    meddler, truth = envs.meddler, envs.truth
+    before, pucks = meddler.observe(), truth.objects
+    meddler.move_object(0, 0, (-0.18, 0.7))
+    meddler.move_goal(0, 1, (0.15, 0.68))
+    after = meddler.observe()
+    assert truth.objects[0, 0] == pytest.approx((-0.18, 0.7))
+    assert truth.objects[0, 1] == pytest.approx(pucks[0, 1])
+    assert truth.goal_objects[0, 1] == pytest.approx((0.15, 0.68))
+    for name in ("observation", "desired_goal"):
+        assert (before[name] != after[name]).any()
+    meddler.random_goals(0, np.random.default_rng(3))
+    assert truth.objects[0, 0] == pytest.approx((-0.18, 0.7))
+    assert np.abs(truth.goal_objects[0, 1] - (0.15, 0.68)).max() > 0.001

@@ -1,8 +1,8 @@
 # pyright: reportAttributeAccessIssue=false
 # MuJoCo's compiled module ships no type stubs, so its names are unknown to the checker.
-"""The simulator's own model as meshes for the page: what is drawn of each body, and where it is.
+"""The simulator's own model as meshes, for who draws it in 3-D: what there is, and where it is.
 
-Metres, world frame of the simulator. Nothing here knows the page.
+Metres, world frame of the simulator. Needs trimesh (`pip install 'smorl[view]'`).
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ import numpy as np
 import trimesh
 
 from smorl.envs.tabletop.sawyer import GROUP_COLLISION
+from smorl.envs.tabletop.scene import build_scene
 
 # Sides of a round shape: smooth to the eye, and still small to send.
-_SIDES = 32
+_SIDES = 24
 Rgb = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Solid:
-    """One mesh of one colour, rigid with a body of the model: vertices (V, 3), faces (F, 3)."""
+    """One mesh of one colour, rigid with a body of the model: vertices (V, 3), faces (F, 3).
+
+    `puck` is the number of the puck it is, None for everything else.
+    """
 
     name: str
     body: int
+    puck: int | None
     rgb: Rgb
     vertices: np.ndarray
     faces: np.ndarray
@@ -40,11 +45,26 @@ class Poses:
     wxyz: np.ndarray
 
 
-def solids(model: mujoco.MjModel) -> list[Solid]:
-    """Return everything the model draws, one mesh per body and colour.
+class TableSolids:
+    """A table with `pucks` pucks: its `solids`, and where they are in any state.
 
-    The ground of the table is left to the page: a plane has no thickness, and no edge to look at.
+    The top of the table is left out: a plane has no thickness, and no edge to look at.
     """
+
+    def __init__(self, pucks: int) -> None:
+        self._model = build_scene(pucks)
+        self._data = mujoco.MjData(self._model)
+        self.solids = _solids(self._model, pucks)
+
+    def poses(self, qpos: np.ndarray) -> Poses:
+        """Return where every body is at `qpos` (Q,), as `truth.qpos` tells it."""
+        self._data.qpos[:] = qpos
+        mujoco.mj_kinematics(self._model, self._data)
+        return Poses(self._data.xpos.copy(), self._data.xquat.copy())
+
+
+def _solids(model: mujoco.MjModel, pucks: int) -> list[Solid]:
+    """Return everything the model draws, one mesh per body and colour."""
     parts: dict[tuple[int, Rgb], list[trimesh.Trimesh]] = {}
     for geom in range(model.ngeom):
         kind = model.geom_type[geom]
@@ -56,55 +76,30 @@ def solids(model: mujoco.MjModel) -> list[Solid]:
         mesh.apply_transform(_transform(model.geom_pos[geom], model.geom_quat[geom]))
         key = int(model.geom_bodyid[geom]), (red, green, blue)
         parts.setdefault(key, []).append(mesh)
+    numbers = {model.body(f"object{puck}").id: puck for puck in range(pucks)}
     found = []
     for (body, rgb), meshes in parts.items():
-        whole = _crisp(trimesh.util.concatenate(meshes))
+        whole = crisp(trimesh.util.concatenate(meshes))
+        vertices, faces = np.array(whole.vertices), np.array(whole.faces)
         name = f"{model.body(body).name}-{len(found)}"
-        found.append(Solid(name, body, rgb, np.array(whole.vertices), np.array(whole.faces)))
+        found.append(Solid(name, body, numbers.get(body), rgb, vertices, faces))
     return found
-
-
-def tube(radius: float, thickness: float, height: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a flat ring around the z axis, standing on z = 0: vertices and faces."""
-    mesh = trimesh.creation.annulus(radius - thickness, radius, height, sections=2 * _SIDES)
-    mesh.apply_translation((0, 0, height / 2))
-    mesh = _crisp(mesh)
-    return np.array(mesh.vertices), np.array(mesh.faces)
-
-
-def disc(radius: float, height: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a cylinder around the z axis, its middle at z = 0: vertices and faces."""
-    mesh = _crisp(trimesh.creation.cylinder(radius, height, sections=2 * _SIDES))
-    return np.array(mesh.vertices), np.array(mesh.faces)
-
-
-class Kinematics:
-    """Joint positions to poses of bodies, on a copy of the simulator's data."""
-
-    def __init__(self, model: mujoco.MjModel) -> None:
-        self._model, self._data = model, mujoco.MjData(model)
-
-    def poses(self, qpos: np.ndarray) -> Poses:
-        """Return where every body is at `qpos` (nq,)."""
-        self._data.qpos[:] = qpos
-        mujoco.mj_kinematics(self._model, self._data)
-        return Poses(self._data.xpos.copy(), self._data.xquat.copy())
 
 
 def _mesh(kind: int, size: np.ndarray) -> trimesh.Trimesh:
     if kind == mujoco.mjtGeom.mjGEOM_BOX:
         return trimesh.creation.box(2 * size)
     if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
-        return trimesh.creation.icosphere(subdivisions=3, radius=size[0])
+        return trimesh.creation.icosphere(subdivisions=2, radius=size[0])
     if kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
         return trimesh.creation.cylinder(size[0], 2 * size[1], sections=_SIDES)
     if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
         # trimesh's capsule already has its middle at the origin.
         return trimesh.creation.capsule(2 * size[1], size[0], count=(_SIDES // 2, _SIDES))
-    raise NotImplementedError(f"the page cannot draw shapes of kind {kind}")
+    raise NotImplementedError(f"nobody has said how to draw shapes of kind {kind}")
 
 
-def _crisp(mesh: Any) -> trimesh.Trimesh:
+def crisp(mesh: Any) -> trimesh.Trimesh:
     """Split vertices at sharp edges, so that smooth shading leaves the edges sharp."""
     return trimesh.graph.smooth_shade(mesh, angle=np.radians(40))
 

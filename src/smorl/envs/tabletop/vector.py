@@ -10,6 +10,7 @@ from gymnasium.vector.utils import batch_space
 
 from smorl.envs.tabletop import checks
 from smorl.envs.tabletop.env import METADATA, RENDER_SIZE, check_render_mode, require_reset
+from smorl.envs.tabletop.meddling import TableMeddler
 from smorl.envs.tabletop.truth import TabletopTruth
 from smorl.envs.tabletop.views import TableViews
 from smorl.envs.tabletop.world import LARGEST_PICTURE, Arrays, World, goal_reward
@@ -101,6 +102,11 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
     def truth(self) -> TabletopTruth:
         """What only the simulator knows, for metrics and studies."""
         return TabletopTruth(self.world)
+
+    @property
+    def meddler(self) -> TableMeddler:
+        """How a person moves pucks and goals in the middle of an episode."""
+        return TableMeddler(self.world)
 
     def timed_calls(self) -> Iterator[tuple[str, Any, str]]:
         """Where it simulates and where it draws, for stopwatches: (part, object, method)."""
