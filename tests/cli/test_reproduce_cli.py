@@ -35,12 +35,12 @@ def test_dry_run_prints_commands_and_nothing_else(capsys, tmp_path):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 8
     assert lines[1] == (
-        "smorl train visual-rearrange-2 --seed 0 --perception shipped:scalor-2 --threads 1 "
-        "--out runs/visual-rearrange-2-seed0"
+        "smorl train visual-rearrange-2 --seed 10 --perception shipped:scalor-2 --threads 1 "
+        "--out runs/visual-rearrange-2-seed10"
     )
     assert lines[2].endswith(
-        "smorl evaluate runs/visual-rearrange-2-seed0 --env smorl/VisualRearrange1-v0 --json "
-        "> results/ood/visual-rearrange-2-seed0-on-1.json"
+        "smorl evaluate runs/visual-rearrange-2-seed10 --env smorl/VisualRearrange1-v0 --json "
+        "> results/ood/visual-rearrange-2-seed10-on-1.json"
     )
     assert not list(tmp_path.iterdir())
 
@@ -52,8 +52,8 @@ def test_run_skip_refuse_and_draw(small, capsys, tmp_path):
     pictures = [tmp_path / line for line in captured.out.splitlines()]
     assert {path.suffix for path in pictures} == {".png", ".pdf"}
     assert all(path.stat().st_size > 1000 for path in pictures)
-    assert "gt-rearrange-2-seed0: done." in captured.err
-    run = tmp_path / "runs" / "debug" / "gt-rearrange-2-seed0"
+    assert "gt-rearrange-2-seed10: done." in captured.err
+    run = tmp_path / "runs" / "debug" / "gt-rearrange-2-seed10"
     kept = tmp_path / "results" / "debug" / "gt" / run.name
     assert (kept / "result.json").read_bytes() == (run / "result.json").read_bytes()
     # Finished runs are not run again, and neither are those on record.
@@ -77,7 +77,7 @@ def test_run_skip_refuse_and_draw(small, capsys, tmp_path):
 
 
 def test_a_failed_run_is_told_and_nothing_is_drawn(small, capsys, tmp_path):
-    run = tmp_path / "runs" / "debug" / "gt-rearrange-2-seed0"
+    run = tmp_path / "runs" / "debug" / "gt-rearrange-2-seed10"
     run.mkdir(parents=True)
     (run / "diary.txt").write_text("mine")  # `smorl train` refuses a folder of something else
     assert main(["reproduce", "gt", "--scale", "debug"]) == 1
@@ -117,7 +117,7 @@ def test_every_figure_on_the_debug_scale(name, capsys, tmp_path):
 def test_a_perception_is_trained_before_the_agent_that_needs_it(tmp_path):
     args = ["--scale", "debug", "--perception", "own", "--seeds", "1", "--jobs", "2"]
     assert main(["reproduce", "long", *args]) == 0
-    assert (tmp_path / "runs/debug/scalor-2-seed0/result.json").exists()
-    run = tmp_path / "runs/debug/own-perception/long/visual-rearrange-2-seed0"
-    assert json.loads((run / "config.json").read_text())["perception"].endswith("scalor-2-seed0")
+    assert (tmp_path / "runs/debug/scalor-2-seed10/result.json").exists()
+    run = tmp_path / "runs/debug/own-perception/long/visual-rearrange-2-seed10"
+    assert json.loads((run / "config.json").read_text())["perception"].endswith("scalor-2-seed10")
     assert (tmp_path / "results/debug/own-perception/long" / run.name / "result.json").exists()

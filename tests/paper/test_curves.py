@@ -7,12 +7,13 @@ import pytest
 
 from smorl.cli import main
 from smorl.errors import DamagedFile, InvalidInput
-from smorl.paper.figures.curves import STYLES, band, draw_curves, find_runs, read_curve
+from smorl.paper.figures.curves import band, draw_curves, find_runs, read_curve
+from smorl.paper.figures.styles import STYLES
 
 
-def make_run(folder, seed, rows, method="smorl-gt", env="smorl/Rearrange2-v0"):
+def make_run(folder, seed, rows, method="smorl-gt", env="smorl/Rearrange2-v0", **settings):
     folder.mkdir(parents=True)
-    config = {"method": method, "env": env, "seed": seed}
+    config = {"method": method, "env": env, "seed": seed, **settings}
     (folder / "config.json").write_text(json.dumps(config))
     lines = ["env_steps,object_distance,passive_distance"]
     lines += [f"{s},{d},0.178" for s, d in rows]
@@ -99,3 +100,27 @@ def test_the_command_draws_the_comparison(comparison, tmp_path, capsys):
     assert main(["curves", str(tmp_path), "--out", str(out)]) == 0
     assert out.read_bytes().startswith(b"\x89PNG")
     assert "24 runs" in capsys.readouterr().err
+
+
+def test_two_settings_with_one_seed_are_two_lines(tmp_path, monkeypatch, capsys):
+    from matplotlib.figure import Figure
+
+    for name, seed, rate, end in (("a", 0, 0.001, 0.1), ("b", 1, 0.001, 0.1), ("c", 0, 0.002, 0.2)):
+        make_run(tmp_path / name, seed, [(10, 0.2), (20, end)], learner={"lr": rate})
+        (tmp_path / name / "result.json").touch()
+    make_run(tmp_path / "d", 1, [(10, 0.2), (20, 0.1)], learner={"lr": 0.001})
+    drawn = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda f, *a, **k: (drawn.append(f), save(f, *a, **k)))
+    assert main(["curves", str(tmp_path), "--out", str(tmp_path / "x.png")]) == 0
+    (axis,) = drawn[0].axes
+    means = [line for line in axis.lines if line.get_linewidth() == 1.6]
+    assert sorted(float(line.get_ydata()[-1]) for line in means) == pytest.approx([0.1, 0.2])
+    assert len({str(line.get_linestyle()) for line in means}) == 2
+    labels = [text.get_text() for text in drawn[0].legends[0].get_texts()]
+    assert labels[:2] == [
+        "SMORL (GT) (learner.lr=0.001), 2 seeds", "SMORL (GT) (learner.lr=0.002), 1 seed",
+    ]  # fmt: skip
+    said = capsys.readouterr().err
+    assert f"warning: {tmp_path}/d is not finished." in said
+    assert f"warning: {tmp_path}/b and {tmp_path}/d have the same settings and seed 1" in said

@@ -11,7 +11,7 @@ from smorl.cli import main
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.paper import plan
 from smorl.paper.evidence import VARIANTS, Evidence, NotYetRun
-from smorl.paper.figures.curves import STYLES
+from smorl.paper.figures.styles import STYLES
 from smorl.paper.figures.table import FIGURES, build, draw, has_results
 from smorl.paper.figures.tracking import SHARES
 
@@ -32,11 +32,22 @@ def test_gt_has_three_panels_of_two_methods(results):
     figure = build("gt", results)
     assert titles(figure) == ["Rearrange 2", "Rearrange 3", "Rearrange 4"]
     for axis in figure.axes:
-        # Two methods of two seeds each: four thin lines, two means, and doing nothing.
-        assert len(axis.lines) == 4 + 2 + 1
+        # Two methods of six seeds each: twelve thin lines, two means, and doing nothing.
+        assert len(axis.lines) == 12 + 2 + 1
         assert [line.get_linestyle() for line in axis.lines].count(":") == 1
         assert len(axis.collections) == 2
-    assert legend(figure.legends[0]) == ["SMORL (GT), 2 seeds", "SAC+HER (GT), 2 seeds", "passive"]
+    assert legend(figure.legends[0]) == ["SMORL (GT), 6 seeds", "SAC+HER (GT), 6 seeds", "passive"]
+
+
+def test_seeds_that_were_tuned_on_are_drawn_marked_where_there_are_no_others(results):
+    for path in (results / "gt").glob("sac-*/config.json"):
+        config = json.loads(path.read_text())
+        path.write_text(json.dumps(config | {"seed": config["seed"] - 10}))
+    for path in (results / "gt").glob("gt-*-seed10/config.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"seed": 0}))
+    figure = build("gt", results)
+    said = ["SMORL (GT), 5 seeds", "SAC+HER (GT), 6 tuning seeds", "passive"]
+    assert legend(figure.legends[0]) == said
 
 
 def test_the_means_drawn_are_those_of_the_seeds(results):
@@ -55,7 +66,7 @@ def test_visual_compares_four_methods_on_four_tasks(results):
     assert titles(figure) == ["Push 1", "Push 2", "Rearrange 1", "Rearrange 2"]
     for axis in figure.axes:
         assert len(axis.collections) == 4
-        assert len(axis.lines) == 6 + 4 + 1  # two seeds of SMORL and RIG, one of the others
+        assert len(axis.lines) == 18 + 4 + 1  # six seeds of SMORL and RIG, three of the others
     said = legend(figure.legends[0])
     assert [text.split(",")[0] for text in said] == [
         "SMORL", "RIG", "Skew-Fit", "SAC+HER (GT)", "passive",
@@ -109,16 +120,16 @@ def test_tracking_shows_shares_rewards_curves_and_the_film(results):
     by_group = np.array(heights(shares)).reshape(len(SHARES), 3)
     assert by_group.sum(0) == pytest.approx(100)
     arm = by_group[list(SHARES).index("arm")]
-    assert arm[0] == pytest.approx(32.5)  # the mean of 30 and 35 %
+    assert arm[0] == pytest.approx(95 / 3)  # the mean of 30, 35 and 30 %
     assert arm[0] > 5 * arm[1]
     assert len(rewards.patches) == 3 * 3
     assert len(curves.collections) == 2
     # The reward by ID rises as far as the other; its pucks stay where they are.
     means = [np.asarray(line.get_ydata()) for line in paid.lines if line.get_linewidth() > 1]
-    assert [mean[-1] for mean in means] == pytest.approx([-0.26, -0.21])
-    assert len(paid.lines) == 2 * (2 + 1)  # a line for each of two seeds, and one for their mean
+    assert [mean[-1] for mean in means] == pytest.approx([-0.26, -0.21], abs=0.01)
+    assert len(paid.lines) == 2 * (3 + 1)  # a line for each of three seeds, one for their mean
     assert len(film.images) == 1
-    (results / "tracking" / "exploit-seed0.png").unlink()
+    (results / "tracking" / "exploit-seed10.png").unlink()
     assert len(build("tracking", results).axes) == 4
 
 
@@ -163,8 +174,8 @@ def test_mistakes_are_named(results, tmp_path, capsys):
     shutil.rmtree(results / "ood")
     with pytest.raises(NotYetRun, match="smorl reproduce ood"):
         draw("ood", results, tmp_path)
-    shutil.copytree(results / "gt" / "gt-rearrange-2-seed0", results / "gt" / "once-more")
-    with pytest.raises(InvalidInput, match="both smorl-gt on Rearrange 2 with seed 0"):
+    shutil.copytree(results / "gt" / "gt-rearrange-2-seed10", results / "gt" / "once-more")
+    with pytest.raises(InvalidInput, match="both smorl-gt on Rearrange 2 with seed 10"):
         Evidence(results).agents("gt")
 
 

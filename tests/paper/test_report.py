@@ -24,7 +24,7 @@ def test_every_claim_with_its_verdict_and_command(results):
     for name in FIGURES:
         assert f"`smorl reproduce {name}`" in page
     assert "| SMORL (GT) below SAC+HER (GT), Rearrange 3 | " in page
-    assert "probability of improvement 1.00 [1.00, 1.00]" in page
+    assert "probability of improvement 1.00 |" in page
     assert "the paper's: 500,000" in page
     assert "times shorter" in page
 
@@ -32,8 +32,8 @@ def test_every_claim_with_its_verdict_and_command(results):
 def test_an_ablation_shows_all_its_variants(results):
     page = write_page(results)
     for task in ("Rearrange 1", "Rearrange 2"):
-        assert page.count(f"| {task} | DeepSets, padded | 2 |") == 1
-        assert page.count(f"| {task} | conditional heads only | 2 |") == 1
+        assert page.count(f"| {task} | DeepSets, padded | 6 |") == 1
+        assert page.count(f"| {task} | conditional heads only | 6 |") == 1
 
 
 def test_what_is_not_run_is_said(tmp_path, capsys):
@@ -53,5 +53,5 @@ def test_numbers_of_the_page_are_those_of_the_files(results):
     ends = [json.loads(path.read_text())["object_distance"] for path in paths]
     mean = sum(ends) / len(ends)
     (row,) = (r for r in write_page(results).splitlines() if r.startswith("| Rearrange 4 | SMORL"))
-    assert f"| 2 | 90,000 | {mean:.3f} ± " in row
+    assert f"| 6 | 90,000 | {mean:.3f} ± " in row
     assert row.count("[") == 1  # the interval of the interquartile mean

@@ -6,6 +6,7 @@ import pytest
 
 from smorl.cli import main
 from smorl.errors import DamagedFile
+from smorl.paper.configurations import settings_of
 from smorl.paper.results import KEPT, read_result
 
 
@@ -78,6 +79,41 @@ def test_tracking_reward_is_a_method_of_its_own(tmp_path):
     make(tmp_path / "b", 0, 0.1, goals={"reward": "matching"})
     methods = [result.method for x in "ab" if (result := read_result(tmp_path / x))]
     assert methods == ["smorl-gt (tracking)", "smorl-gt"]
+
+
+def test_two_settings_with_one_seed_are_two_rows(tmp_path, capsys):
+    """The fault of before: they were averaged as two seeds."""
+    make(tmp_path / "a", 0, 0.06, learner={"lr": 0.001, "batch": 64})
+    make(tmp_path / "b", 0, 0.16, learner={"lr": 0.002, "batch": 64})
+    make(tmp_path / "c", 1, 0.08, learner={"lr": 0.001, "batch": 64}, threads=2, paint=False)
+    assert main(["results", str(tmp_path)]) == 0
+    captured = capsys.readouterr()
+    head, _, one, two = (line.strip("| ").split(" | ") for line in captured.out.splitlines())
+    assert head[-1] == "settings"
+    assert (one[2], one[4], one[-1]) == ("2", "0.060, 0.080", "learner.lr=0.001")
+    assert (two[2], two[4], two[-1]) == ("1", "0.160", "learner.lr=0.002")
+    assert captured.err == ""
+
+
+def test_repeated_seeds_and_unfinished_runs_are_warned_of(tmp_path, capsys):
+    for name in "abc":
+        make(tmp_path / name, 0, 0.06)
+    (tmp_path / "c" / "result.json").unlink()
+    assert main(["results", str(tmp_path)]) == 0
+    captured = capsys.readouterr()
+    assert "| 1 (2 runs) |" in captured.out
+    said = captured.err.splitlines()
+    assert said[0] == f"warning: {tmp_path}/c is not finished."
+    names = f"{tmp_path}/a and {tmp_path}/b"
+    assert said[1] == f"warning: {names} have the same settings and seed 0: that is one seed."
+
+
+def test_perceptions_of_one_preset_are_one_setting():
+    names = ("shipped:scalor-1", "results/perception/scalor-1-seed2/weights.safetensors",
+             "runs/scalor-1-seed4", "scalor-1")  # fmt: skip
+    known = [settings_of({"env": "x", "perception": name}) for name in names]
+    assert all(one == known[0] for one in known)
+    assert settings_of({"env": "x", "perception": "shipped:scalor-2"}) != known[0]
 
 
 def test_unfinished_and_damaged(tmp_path, capsys):

@@ -91,8 +91,8 @@ def test_the_same_generator_gives_the_same_interval():
 
 def test_improvement_by_hand():
     ours, theirs = [[1.0, 2.0]], [[2.0, 2.0], [0.0, 3.0]]
-    found = probability_of_improvement([ours], [theirs], rng(), lower_is_better=True, resamples=50)
-    assert found.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
+    found = probability_of_improvement(ours, theirs, lower_is_better=True)
+    assert found == pytest.approx((1 + 0.5 + 0 + 1) / 4)
 
 
 def test_improvement_of_shifted_normals():
@@ -100,18 +100,15 @@ def test_improvement_of_shifted_normals():
     from scipy.stats import norm
 
     ours, theirs = rng(1).normal(size=(40, 200)), rng(2).normal(1, size=(40, 200))
-    found = probability_of_improvement([ours], [theirs], rng(), lower_is_better=True, resamples=20)
-    assert found.value == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.01)
+    found = probability_of_improvement(ours, theirs, lower_is_better=True)
+    assert found == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.01)
 
 
 def test_improvement_compares_on_the_same_episode():
     """Hard episodes are hard for both: ours is always a little better, whatever the episode."""
     hard = rng(1).normal(0, 100, size=(1, 60))
-    found = probability_of_improvement(
-        [hard + np.zeros((2, 1))], [hard + np.ones((3, 1))], rng(), lower_is_better=True,
-        resamples=100,
-    )  # fmt: skip
-    assert (found.value, found.low, found.high) == (1, 1, 1)
+    ours, theirs = hard + np.zeros((2, 1)), hard + np.ones((3, 1))
+    assert probability_of_improvement(ours, theirs, lower_is_better=True) == 1
 
 
 @settings(max_examples=20, deadline=None)
@@ -121,9 +118,7 @@ def test_improvement_is_symmetric(a, b, episodes, seed):
     ours, theirs = source.integers(4, size=(a, episodes)), source.integers(4, size=(b, episodes))
 
     def ask(one, two, lower):
-        return probability_of_improvement(
-            [one], [two], rng(), lower_is_better=lower, resamples=2
-        ).value
+        return probability_of_improvement(one, two, lower_is_better=lower)
 
     assert ask(ours, theirs, True) + ask(theirs, ours, True) == pytest.approx(1)
     assert ask(ours, theirs, True) + ask(ours, theirs, False) == pytest.approx(1)
@@ -141,7 +136,7 @@ def test_mistakes_are_named(strata, word):
 
 def test_conflicts_are_named():
     with pytest.raises(InvalidInput, match="same episodes"):
-        probability_of_improvement([[[1, 2]]], [[[1]]], rng(), lower_is_better=True)
+        probability_of_improvement([[1, 2]], [[1]], lower_is_better=True)
     with pytest.raises(InvalidInput, match="seeds"):
         summarise([[[1.0]], [[1.0], [2.0]]], rng())
     with pytest.raises(InvalidInput, match="confidence"):
@@ -151,34 +146,40 @@ def test_conflicts_are_named():
 def test_the_mean_difference_is_paired_by_episode():
     # Episodes differ a lot and ours is everywhere 0.1 below: pairing leaves no doubt of it.
     episodes = np.linspace(0, 10, 40)
-    found = mean_difference([[episodes - 0.1] * 2], [[episodes] * 3], rng())
-    assert found.value == pytest.approx(-0.1)
-    assert found.low == pytest.approx(-0.1)
-    assert found.high == pytest.approx(-0.1)
+    found = mean_difference([episodes - 0.1] * 2, [episodes] * 3)
+    assert (found.value, found.low, found.high) == pytest.approx((-0.1, -0.1, -0.1))
 
 
-def test_the_interval_of_the_mean_difference_covers_normal_theory():
-    noise = rng(1).normal(size=(1, 400))
-    found = mean_difference([noise], [np.zeros((1, 400))], rng(2))
-    width = 1.96 * noise.std() / 20
-    assert found.value == pytest.approx(noise.mean())
-    assert found.low == pytest.approx(noise.mean() - width, abs=0.02)
-    assert found.high == pytest.approx(noise.mean() + width, abs=0.02)
+def test_the_difference_of_models_is_welchs_t():
+    """One number per model and no episodes: what scipy says."""
+    from scipy.stats import ttest_ind
+
+    ours, theirs = rng(1).normal(size=(3, 1)), rng(2).normal(1, 3, size=(5, 1))
+    found = mean_difference(ours, theirs, 0.9)
+    known = ttest_ind(ours[:, 0], theirs[:, 0], equal_var=False).confidence_interval(0.9)
+    assert (found.low, found.high) == pytest.approx((known.low, known.high))
+
+
+def test_doing_nothing_varies_with_the_episodes_alone():
+    episodes = rng(1).normal(size=(1, 400))
+    seeds = rng(2).normal(size=(4, 1))
+    found = mean_difference(episodes + 0 * seeds, np.zeros((1, 400)), trained=(True, False))
+    width = 1.966 * episodes.std(ddof=1) / 20  # Student's, 399 degrees of freedom
+    assert found.low == pytest.approx(episodes.mean() - width, abs=1e-3)
+    wider = mean_difference(episodes + seeds, np.zeros((1, 400)), trained=(True, False))
+    variance = seeds.var(ddof=1) / 4 + episodes.var(ddof=1) / 400
+    degrees = variance**2 / ((seeds.var(ddof=1) / 4) ** 2 / 3)
+    assert 3 < degrees < 4
+    assert 2.776 < (wider.high - wider.value) / np.sqrt(variance) < 3.182  # of 4 and 3 degrees
+
+
+def test_one_trained_seed_says_nothing_of_others():
+    found = mean_difference(np.ones((1, 9)), np.zeros((3, 9)))
+    assert (found.value, found.low, found.high) == (1, -np.inf, np.inf)
+
+
+def test_mistakes_of_differences_are_named():
     with pytest.raises(InvalidInput, match="same episodes"):
-        mean_difference([np.zeros((1, 4))], [np.zeros((1, 5))], rng())
-
-
-def test_draws_by_counts_are_draws_of_rows_and_columns():
-    """Drawing by how often each came is the same as picking rows and columns one by one."""
-    ours, theirs = rng(3).random((3, 7)), rng(4).random((2, 7))
-    found = probability_of_improvement(
-        [ours], [theirs], rng(5), lower_is_better=True, resamples=300
-    )
-    wins = (ours[:, None] < theirs[None]).astype(float)
-    draw = rng(5)
-    rows, columns, episodes = (draw.integers(n, size=(300, n)) for n in wins.shape)
-    values = [
-        wins[a][:, b][:, :, c].mean() for a, b, c in zip(rows, columns, episodes, strict=True)
-    ]
-    assert found.low == pytest.approx(np.quantile(values, 0.025))
-    assert found.high == pytest.approx(np.quantile(values, 0.975))
+        mean_difference(np.zeros((2, 4)), np.zeros((2, 5)))
+    with pytest.raises(InvalidInput, match="share"):
+        mean_difference(np.zeros((2, 4)), np.zeros((2, 4)), 95)

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from smorl.paper.configurations import warnings_about
 from smorl.paper.figures.curves import draw_curves, find_runs, read_curve
 from smorl.paper.files import check_figures
 
@@ -14,14 +15,17 @@ def main(argv: list[str]) -> int:
         prog="smorl curves",
         description="Draw learning curves: mean and standard deviation over seeds, single seeds "
         "thin behind them, one panel per task (from pixels and on ground truth alike), the passive "
-        "policy dotted.",
+        "policy dotted. Runs whose settings differ are lines of their own.",
     )
     parser.add_argument("folders", nargs="*", default=["runs"], help="default: runs")
     parser.add_argument("--out", default="curves.png", help=".png or .pdf (default curves.png)")
     args = parser.parse_args(argv)
     out = Path(args.out)
     check_figures([out])
-    curves = [read_curve(path) for path in find_runs([Path(f) for f in args.folders])]
+    paths = find_runs([Path(f) for f in args.folders])
+    curves = [read_curve(path) for path in paths]
+    for warning in warnings_about(paths, curves):
+        sys.stderr.write(f"warning: {warning}\n")
     draw_curves(curves, out)
     sys.stderr.write(f"{len(curves)} runs: {out}\n")
     return 0

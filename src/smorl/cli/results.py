@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from smorl.errors import InvalidInput
+from smorl.paper.configurations import warnings_about
 from smorl.paper.figures.curves import find_runs
 from smorl.paper.results import keep, read_result, table
 
@@ -15,14 +16,17 @@ def main(argv: list[str]) -> int:
         prog="smorl results",
         description="Print a Markdown table of the finished runs below the given folders: final "
         "distance on the fixed evaluation episodes (mean and standard deviation over seeds, every "
-        "seed listed), wall-clock minutes. --keep copies config, versions (with command, machine "
+        "seed listed), wall-clock minutes. Runs whose settings differ are rows of their own, and "
+        "what differs is said. --keep copies config, versions (with command, machine "
         "and date), evaluations and result of each run, a few kB, to a folder to commit.",
     )
     parser.add_argument("folders", nargs="*", default=["runs"], help="default: runs")
     parser.add_argument("--keep", help="copy the small files here, e.g. results/gt")
     args = parser.parse_args(argv)
-    found = [read_result(path) for path in find_runs([Path(f) for f in args.folders])]
-    results = [result for result in found if result is not None]
+    paths = find_runs([Path(f) for f in args.folders])
+    results = [result for path in paths if (result := read_result(path)) is not None]
+    for warning in warnings_about(paths, results):
+        sys.stderr.write(f"warning: {warning}\n")
     if not results:
         raise InvalidInput(f"no finished run in {', '.join(args.folders)}; let one finish first.")
     if args.keep:

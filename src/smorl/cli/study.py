@@ -1,9 +1,10 @@
-"""`smorl study tracking RUN...`: how agents exploit the reward by tracker ID."""
+"""`smorl study tracking RUN...`: how agents exploit the reward by tracker ID; and calibration."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,10 @@ from smorl.errors import InvalidInput, did_you_mean
 if TYPE_CHECKING:
     from smorl.studies.tracking import Played
 
-_STUDIES = {"tracking": "is the object that earns the reward the puck, or the arm?"}
+_STUDIES = {
+    "tracking": "is the object that earns the reward the puck, or the arm?",
+    "calibration": "how often are the intervals wrong that decide the paper's claims?",
+}
 _SHARES = ("own_puck", "other_puck", "arm", "hidden", "unclear", "nobody", "arm_at_end")
 _REWARDS = ("reward", "reward_at_end", "unearned")
 
@@ -22,13 +26,55 @@ _REWARDS = ("reward", "reward_at_end", "unearned")
 def main(argv: list[str]) -> int:
     """Run one study with the remaining arguments; return the exit code."""
     if not argv or argv[0] in ("-h", "--help"):
-        lines = "".join(f"  {name:<10}{line}\n" for name, line in _STUDIES.items())
+        lines = "".join(f"  {name:<13}{line}\n" for name, line in _STUDIES.items())
         sys.stdout.write(f"usage: smorl study <name> [options]\n\nstudies:\n{lines}")
         return 0
     if argv[0] not in _STUDIES:
         hint = did_you_mean(argv[0], _STUDIES)
         raise InvalidInput(f"no study called {argv[0]!r}; use {', '.join(_STUDIES)}.{hint}")
+    if argv[0] == "calibration":
+        return _calibration(argv[1:])
     return _tracking(_parser().parse_args(argv[1:]))
+
+
+def _calibration(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="smorl study calibration",
+        description="Simulate comparisons of two equally good methods at 2, 3 and 5 seeds, and "
+        "count how often the 95 %% interval of their difference misses zero: the interval claims "
+        "are answered by, and the bootstrap that was used before. Takes minutes.",
+    )
+    parser.add_argument("--trials", type=int, default=2000, help="of each case (default 2000)")
+    parser.add_argument("--seed", type=int, default=0, help="decides everything (default 0)")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.add_argument("--keep", metavar="F.json", help="write the numbers to this file")
+    args = parser.parse_args(argv)
+    if args.trials < 1:
+        raise InvalidInput(f"--trials {args.trials} must be at least 1.")
+    from smorl.paper.calibration import calibrate
+    from smorl.paper.files import write_report
+    from smorl.runs.versions import current_versions
+
+    found = calibrate(args.seed, args.trials)
+    words = shlex.join(["smorl", "study", "calibration", *argv])
+    report = {"analysis": "calibration", **found, "made": current_versions(words)}
+    if args.keep:
+        write_report(Path(args.keep), report)
+        sys.stderr.write(f"Report: {args.keep}\n")
+    sys.stdout.write(json.dumps(found) + "\n" if args.json else _rates(found["rows"]))
+    return 0
+
+
+def _rates(rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'seeds':<26}{'noise':<8}{'spread [cm]':<14}{'too low':>9}{'too high':>9}"
+             f"{'covers':>9}{'before':>9}"]  # fmt: skip
+    for row in rows:
+        sides = f"{row['seeds']} against {row['against'] or 'doing nothing'}"
+        spread = ", ".join(f"{100 * value:g}" for value in row["deviations"])
+        rates = [row["now"][key] for key in ("low", "high", "covers")] + [row["before"]["covers"]]
+        cells = "".join(f"{100 * rate:>7.1f} %" for rate in rates)
+        lines.append(f"{sides:<26}{row['noise']:<8}{spread:<14}{cells}")
+    return "\n".join(lines) + "\n"
 
 
 def _tracking(args: argparse.Namespace) -> int:

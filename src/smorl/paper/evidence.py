@@ -2,22 +2,26 @@
 
 An agent is a kept run folder (`config.json`, `result.json`) or, tested elsewhere than it was
 trained, a file `RUN-on-N.json` of `smorl evaluate RUN --env ... --json`. Distances are in metres.
+
+Settings were tuned on seeds below `FIRST_SEED`. Such runs are shown, marked; they are no evidence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.formats import read_json
+from smorl.paper.configurations import Settings, differences, key_of, settings_of
 from smorl.paper.figures.curves import method_of, panel_of
 from smorl.paper.files import read_report
 
 ABLATION = "ablation"
+FIRST_SEED = 10  # training seeds from here on were never tuned on
 VARIANTS = ("both", "conditional", "unconditional", "deepsets", "deepsets-padded")  # its rows
 
 
@@ -46,6 +50,27 @@ class Agent:
     passive: float
     distances: tuple[float, ...] | None = None
     passive_distances: tuple[float, ...] | None = None
+    settings: Settings = field(default_factory=dict)  # empty if the file does not say
+
+    @property
+    def tuned(self) -> bool:
+        """Whether its seed was tuned on."""
+        return self.seed < FIRST_SEED
+
+
+def seed_in(name: str) -> int:
+    """The seed of a run or model by its name; what is shipped, and says none, is seed 0."""
+    seed = re.search(r"seed(\d+)", name)
+    return int(seed[1]) if seed else 0
+
+
+def check_one_configuration(agents: Sequence[Agent]) -> None:
+    """Refuse runs of several configurations as seeds of one."""
+    known = {key_of(agent.settings): agent for agent in agents if agent.settings}
+    if len(known) > 1:
+        said = differences([agent.settings for agent in known.values()])
+        cases = "; ".join(f"{a.name}: {what}" for a, what in zip(known.values(), said, strict=True))
+        raise InvalidInput(f"these are not seeds of one configuration: {cases}. Keep one of them.")
 
 
 def variant_of(config: Mapping[str, Any]) -> str:
@@ -102,18 +127,18 @@ class Evidence:
             config = _json(path.with_name("config.json"))
             if "method" in config:  # a run of perception has none
                 of = (kind_of(config, folder), config["env"], config["seed"])
-                found.append(_agent(path, path.parent.name, of, _json(path)))
+                settings = settings_of(config)
+                found.append(_agent(path, path.parent.name, of, _json(path), settings))
         return _distinct(found, self.results / folder)
 
     def _transferred(self, folder: str) -> list[Agent]:
         found = []
         for path in sorted((self.results / folder).glob("*-on-*.json")):
             name, result = path.stem.rsplit("-on-", 1)[0], _json(path)
-            seed = re.search(r"seed(\d+)", name)
             # An ablation's file says nothing of the networks; the run of the same name does.
             config = path.parent / name / "config.json"
             kind = variant_of(_json(config)) if folder == ABLATION else "smorl"
-            of = (kind, result.get("env", ""), int(seed[1]) if seed else 0)
+            of = (kind, result.get("env", ""), seed_in(name))
             found.append(_agent(path, name, of, result))
         return _distinct(found, self.results / folder)
 
@@ -126,7 +151,12 @@ class Evidence:
         if not paths:  # of another scale only the pictured ones were evaluated
             pictured = self.results / "analysis" / f"reconstructions-{name.split('-')[-1]}.json"
             paths = [pictured] if pictured.exists() else []
-        return [_json(path) for path in paths]
+        found = [(path, _json(path)) for path in paths]
+        # Its own `seed` is that of the episodes; the folder, or the model, says that of training.
+        return [
+            {**row, "trained": seed_in(f"{path.parent.name} {row.get('run', '')}")}
+            for path, row in found
+        ]
 
     def _studies(self) -> list[dict[str, Any]]:
         rows = []
@@ -138,7 +168,13 @@ class Evidence:
         return [unique[key] for key in sorted(unique)]
 
 
-def _agent(path: Path, name: str, of: tuple[str, str, int], result: Mapping[str, Any]) -> Agent:
+def _agent(
+    path: Path,
+    name: str,
+    of: tuple[str, str, int],
+    result: Mapping[str, Any],
+    settings: Settings | None = None,
+) -> Agent:
     kind, env, seed = of
     try:
         return Agent(
@@ -151,6 +187,7 @@ def _agent(path: Path, name: str, of: tuple[str, str, int], result: Mapping[str,
             result["passive_distance"],
             _tuple(result.get("distances")),
             _tuple(result.get("passive_distances")),
+            settings or {},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from smorl.paper.evidence import ABLATION, Evidence
+from smorl.paper.evidence import ABLATION, Evidence, seed_in
 from smorl.paper.samples import FinalDistances, Measured
 
 
@@ -44,8 +44,10 @@ def in_clusters(name: str, key: str) -> Measured:
     return Measured(name, "", lambda evidence: _numbers(evidence.report("clusters"), key))
 
 
-def _numbers(report, key: str) -> list[float]:
-    return [report[key]] if report is not None and report.get(key) is not None else []
+def _numbers(report, key: str) -> list[tuple[int, float]]:
+    if report is None or report.get(key) is None:
+        return []
+    return [(seed_in(report["perception"]), report[key])]
 
 
 def arm_scatter(by: str) -> Measured:
@@ -54,7 +56,7 @@ def arm_scatter(by: str) -> Measured:
     `by`: "cluster" as k-means found them, or "identity" as the simulator knows them.
     """
 
-    def find(evidence: Evidence) -> list[float]:
+    def find(evidence: Evidence) -> list[tuple[int, float]]:
         report = evidence.report("clusters")
         if report is None or "arm" not in report["names"]:
             return []
@@ -66,7 +68,8 @@ def arm_scatter(by: str) -> Measured:
             pucks = [i for i in range(len(table)) if i != arm]
         plane, which = np.array(report["plane"], np.float64), np.array(report[by])
         scatter = {i: plane[which == i].var(axis=0).sum() ** 0.5 for i in {arm, *pucks}}
-        return [float(scatter[arm] / max(scatter[i] for i in pucks))]
+        ratio = float(scatter[arm] / max(scatter[i] for i in pucks))
+        return [(seed_in(report["perception"]), ratio)]
 
     word = "k-means cluster" if by == "cluster" else "true identity"
     return Measured(f"scatter of the arm, of the widest puck, by {word}", "", find)
@@ -75,9 +78,9 @@ def arm_scatter(by: str) -> Measured:
 def gaps(kind: str, name: str) -> Measured:
     """The mutual information gaps of the models of one kind."""
 
-    def find(evidence: Evidence) -> list[float]:
+    def find(evidence: Evidence) -> list[tuple[int, float]]:
         models = (evidence.report("mig") or {"models": []})["models"]
-        return [model["mig"] for model in models if model["kind"] == kind]
+        return [(seed_in(m["model"]), m["mig"]) for m in models if m["kind"] == kind]
 
     return Measured(name, "", find)
 
@@ -85,8 +88,8 @@ def gaps(kind: str, name: str) -> Measured:
 def of_perception(pucks: int, key: str, name: str) -> Measured:
     """A score of the perceptions for so many pucks, against the simulator."""
 
-    def find(evidence: Evidence) -> list[float]:
-        return [row[key] for row in evidence.perceptions(f"scalor-{pucks}")]
+    def find(evidence: Evidence) -> list[tuple[int, float]]:
+        return [(row["trained"], row[key]) for row in evidence.perceptions(f"scalor-{pucks}")]
 
     return Measured(name, f"Rearrange {pucks}", find)
 
@@ -94,9 +97,9 @@ def of_perception(pucks: int, key: str, name: str) -> Measured:
 def in_study(trained_by: str | None, way: str, key: str, name: str) -> Measured:
     """A number of the tracking study, of every agent at its last steps."""
 
-    def find(evidence: Evidence) -> Sequence[float]:
+    def find(evidence: Evidence) -> Sequence[tuple[int, float]]:
         rows = [row for row in evidence.studies() if row["trained_by"] == trained_by]
         last = {row["run"]: row[f"by_{way}"][key] for row in rows}  # rows come in order of steps
-        return [value for value in last.values() if value is not None]
+        return [(seed_in(run), value) for run, value in last.items() if value is not None]
 
     return Measured(name, "Rearrange 2", find)

@@ -182,14 +182,14 @@ def _tracking(plan: Plan) -> None:
 
 
 def _clusters(plan: Plan) -> None:
-    eyes, file = plan.perception(3, 0, _looks_itself(plan)), "analysis/clusters.json"
+    eyes, file = _seen_apart(plan, 3, plan.setting.seeds[0]), "analysis/clusters.json"
     words = ("smorl", "analyse", "clusters", "--perception", eyes, *QUICK[plan.setting.scale].look)
     plan.file(file, CLUSTERS, *words, "--keep", plan.setting.results / file)
 
 
 def _mig(plan: Plan) -> None:
     scale, seeds = plan.setting.scale, plan.setting.seeds
-    eyes = [_seen_apart(plan, seed) for seed in seeds]
+    eyes = [_seen_apart(plan, 2, seed) for seed in seeds]
     vaes = [plan.agent("rig", *_TWO, seed, ("visual",), wanted=False) for seed in seeds]
     file, cost = "analysis/mig.json", MIG_MODEL * (len(eyes) + len(vaes))
     words = ("smorl", "analyse", "mig", "--perception", *dict.fromkeys(eyes), "--vae", *vaes)
@@ -198,17 +198,19 @@ def _mig(plan: Plan) -> None:
     plan.file(file, cost, *words, *QUICK[scale].look, "--keep", keep, about=about)
 
 
-def _seen_apart(plan: Plan, seed: int) -> str:
-    """Return a perception for 2 pucks that no other seed has: one on record, or trained anew."""
-    known = plan.perception(2, seed)
-    if seed == 0 or plan.setting.scale == "debug" or not known.startswith("shipped:"):
+def _seen_apart(plan: Plan, n: int, seed: int) -> str:
+    """Return a perception for n pucks that no other seed has: one on record, or trained anew."""
+    if plan.setting.scale == "debug":  # one of that scale finds nothing that could be looked at
+        return plan.perception(n, 0, own=False)
+    known = plan.perception(n, seed)
+    if seed == 0 or not known.startswith("shipped:"):
         return known
-    return plan.perception(2, seed, own=True)
+    return plan.perception(n, seed, own=True)
 
 
 def _reconstructions(plan: Plan) -> None:
     for n in (2, 3):
-        eyes = plan.perception(n, 0, _looks_itself(plan))
+        eyes = _seen_apart(plan, n, plan.setting.seeds[0])
         name, env = f"analysis/reconstructions-{n}", env_id("rearrange", n, True)
         picture = plan.setting.results / f"{name}.png"
         words = ("smorl", "perception", "show", eyes, "--env", env, "--out", picture)
@@ -216,11 +218,6 @@ def _reconstructions(plan: Plan) -> None:
         quick = QUICK[plan.setting.scale].evaluate
         words = ("smorl", "perception", "evaluate", eyes, "--env", env, "--threads", "1", *quick)
         plan.file(f"{name}.json", EVALUATE, *words, "--json", printed=True)
-
-
-def _looks_itself(plan: Plan) -> bool:
-    """A perception of the debug scale finds nothing that could be looked at."""
-    return plan.setting.own and plan.setting.scale != "debug"
 
 
 FIGURES: dict[str, Figure] = {

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from smorl.paper.answers import CLEAR, NO_EPISODES, SEEDS, SEEDS_TO_REPRODUCE, Answer, Finding
 from smorl.paper.claims import CLAIMS, Claim
-from smorl.paper.evidence import Evidence
+from smorl.paper.evidence import FIRST_SEED, Evidence
 from smorl.paper.figures.table import FIGURES, PaperFigure, has_results
-from smorl.paper.rules import MARGIN, NO_EPISODES, SEEDS_ALONE, SEEDS_BY_EPISODE, Answer, Finding
-from smorl.paper.samples import Measured, Passive, Sample, Source
+from smorl.paper.rules import MARGIN
+from smorl.paper.samples import Best, Measured, Passive, Sample, Source
 from smorl.paper.statistics import summarise
 from smorl.paper.verdicts import Verdict, verdict
 
@@ -24,18 +25,23 @@ This page is written by `smorl figures --report` from the raw numbers in `result
 it again and compares. Nobody chooses a verdict: `src/smorl/paper/claims.py` says which
 comparisons a claim makes, and `src/smorl/paper/rules.py` when a comparison holds.
 
-- **reproduced**: all comparisons hold. **partly**: some hold, or all do but with too few seeds.
-  **not reproduced**: none of those made holds. **not yet run**: there are no results.
-- *below*, *above*: the probability that a seed of the first beats a seed of the second on the same
-  episode exceeds 1/2, and so does its whole 95 % interval. *within*, *at most ... cm*: so is the
-  whole interval of the mean difference; {100 * MARGIN:.0f} cm are half a puck's radius.
-  *open*: the interval allows both.
-- Intervals are bootstrapped. Seeds and episodes are drawn with replacement; the episodes are the
-  same for all methods of a task. IQM is the interquartile mean over all seeds and episodes,
-  ± the standard deviation over seeds.
-- A verdict needs {SEEDS_BY_EPISODE} seeds of either side where distances per episode are kept, and
-  {SEEDS_ALONE} where they are not: then seeds alone are compared, and there is no IQM. With so few
-  seeds bootstrap intervals are too narrow; take them for a look, not for the last word.
+- **reproduced**: all comparisons hold, each with {SEEDS_TO_REPRODUCE} seeds of either side or a
+  clear margin (the {100 * CLEAR:g} % interval says so too). **partly**: some hold. **not
+  reproduced**: some are answered no and none yes. **open**: the intervals allow both, or there are
+  fewer than {SEEDS} seeds of either side. **uninformative**: the baseline is not seen to beat doing
+  nothing where the paper has it learning, so the comparison says nothing. **not yet run**: there
+  are no results that count.
+- Only training seeds from {FIRST_SEED} on count: settings were tuned on those below. Runs of tuning
+  seeds are shown, marked with a *, and decide nothing.
+- *below*, *above*: the whole 95 % interval of the mean difference is on that side of zero.
+  *within*, *at most ... cm*: so is the whole interval; {100 * MARGIN:.0f} cm are half a puck's
+  radius. The probability of improvement is that a seed of the first beats a seed of the second on
+  the same episode; it decides nothing.
+- Intervals of differences are Student's t with three sources of chance: the seeds of either side,
+  and the episodes, which are the same for all methods of a task; degrees of freedom after Welch
+  and Satterthwaite. How often they are wrong is [measured](#how-often-the-intervals-are-wrong).
+  IQM is the interquartile mean over all seeds and episodes with a bootstrap interval, too narrow
+  for few seeds and for the eye only; ± is the standard deviation over seeds.
 - Distances are those of all pucks to their goals on the last step, on average, in metres; *passive*
   is what doing nothing leaves.
 """
@@ -46,13 +52,14 @@ def write_page(results: Path) -> str:
     evidence = Evidence(results)
     judged = {claim.id: [rule.judge(evidence) for rule in claim.rules] for claim in CLAIMS}
     words = [verdict(findings)[0] for findings in judged.values()]
-    counts = [f"{words.count(word)} {_word(word)}" for word in Verdict]
+    counts = [f"{words.count(word)} {word.value}" for word in Verdict]
     lines = [_HEAD, f"Of {len(CLAIMS)} claims: {', '.join(counts)}.\n"]
     lines += ["| claim | where | verdict | figure |", "|---|---|---|---|"]
     for claim in CLAIMS:
         word = verdict(judged[claim.id])[0]
         link = f"[{claim.figure}](#{claim.figure})"
         lines.append(f"| {claim.sentence} | {claim.section} | {_bold(word)} | {link} |")
+    lines += _calibration(evidence)
     for figure in FIGURES.values():
         claims = [claim for claim in CLAIMS if claim.figure == figure.name]
         lines += ["", *_chapter(figure, claims, judged, evidence)]
@@ -83,9 +90,10 @@ def _samples(claims: list[Claim], evidence: Evidence) -> list[tuple[Source, Samp
     """Everything the claims compare and show beside, each once, as far as it was run."""
     sources = dict.fromkeys(s for claim in claims for rule in claim.rules for s in rule.sources)
     sources |= dict.fromkeys(s for claim in claims for s in claim.beside)
-    found = [(source, source.read(evidence)) for source in sources]
+    sources |= dict.fromkeys(one for s in sources if isinstance(s, Best) for one in s.of)
+    found = [(s, s.read(evidence, tuned)) for s in sources for tuned in (False, True)]
     known = [(s, sample) for s, sample in found if sample is not None]
-    known = [(s, sample) for s, sample in known if not isinstance(s, Passive)]
+    known = [(s, sample) for s, sample in known if not isinstance(s, Passive | Best)]
     return sorted(known, key=lambda pair: pair[0].task)  # stable: methods stay in order
 
 
@@ -117,7 +125,7 @@ def _table(samples: list[tuple[Source, Sample]]) -> Iterator[str]:
     for source, sample in measured:
         values = sample.by_seed
         name = f"{source.name}, {source.task}" if source.task else source.name
-        cells = [name, str(len(values)), _mean(values, "#.3g")]
+        cells = [name, f"{len(values)}{_mark(sample)}", _mean(values, "#.3g")]
         yield f"| {' | '.join([*cells, f'{values.min():#.3g}', f'{values.max():#.3g}'])} |"
 
 
@@ -130,18 +138,18 @@ def _row(source: Source, sample: Sample) -> str:
     few, many = min(sample.steps), max(sample.steps)
     steps = f"{few:,}" if few == many else f"{few:,} to {many:,}"
     passive = "-" if sample.passive is None else f"{sample.passive:.3f}"
-    cells = [source.task, source.name, str(sample.seeds), steps, _mean(sample.by_seed)]
+    count = f"{sample.seeds}{_mark(sample)}"
+    cells = [source.task, source.name, count, steps, _mean(sample.by_seed)]
     return f"| {' | '.join([*cells, iqm, passive])} |"
 
 
 def _judgement(claim: Claim, findings: list[Finding]) -> Iterator[str]:
     word, why = verdict(findings)
     yield f"\n### {claim.sentence}"
-    more = "" if word is Verdict.NOT_RUN else f": {why}"
-    yield f"{claim.section}, `{claim.id}`. {_bold(word)}{more}."
+    yield f"{claim.section}, `{claim.id}`. {_bold(word)}: {why}."
     if claim.note:
         yield f"*{claim.note}*"
-    if word is Verdict.NOT_RUN:
+    if not any(finding.numbers for finding in findings):
         return
     yield "\n| comparison | numbers | holds |"
     yield "|---|---|---|"
@@ -155,9 +163,40 @@ def _mean(values: np.ndarray, form: str = ".3f") -> str:
     return f"{values.mean():{form}} ± {values.std():{form}}"
 
 
-def _word(word: Verdict) -> str:
-    return "not reproduced" if word is Verdict.NOT else word.value
+def _mark(sample: Sample) -> str:
+    return "*" if sample.tuned else ""
 
 
 def _bold(word: Verdict) -> str:
-    return _word(word) if word is Verdict.NOT_RUN else f"**{_word(word)}**"
+    return word.value if word is Verdict.NOT_RUN else f"**{word.value}**"
+
+
+def _calibration(evidence: Evidence) -> list[str]:
+    """How often intervals are wrong, as simulated; nothing if that was not run."""
+    report = evidence.report("calibration")
+    if report is None:
+        return []
+    lines = [
+        "\n## How often the intervals are wrong",
+        f"`smorl study calibration` draws {report['trials']:,} experiments of {report['episodes']} "
+        "shared episodes for each row; both sides are equally good. *Too low*, *too high*: how "
+        "often the whole 95 % interval of the difference is below, or above, the truth, 2.5 % each "
+        "if it is what it says; *covers*: how often it has the truth within. *Before* is the "
+        "bootstrap this page used to answer by. Deviations are those found in `results/`: over "
+        f"episodes {100 * report['episode']:g} cm, of a seed on an episode "
+        f"{100 * report['interaction']:g} cm; *skewed* ones are exponential. "
+        "Where one side alone has rare bad seeds (skewed, 3 and 0.3 cm) too few seeds show them, "
+        "and no interval of the mean can know: one in ten calls that side too good.\n",
+        "| seeds | deviation over seeds [cm] | noise | too low | too high | covers | covered "
+        "before | wrong before, a side |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in report["rows"]:
+        now, old = row["now"], row["before"]
+        ours, theirs = (f"{100 * d:g}" for d in row["deviations"])
+        sides = f"{row['seeds']} against {row['against'] or 'doing nothing'}"
+        spread = f"{ours}, {theirs}" if row["against"] else ours
+        rates = [f"{100 * now[key]:.1f} %" for key in ("low", "high", "covers")]
+        rates += [f"{100 * old['covers']:.0f} %", f"{100 * (old['low'] + old['high']) / 2:.0f} %"]
+        lines.append(f"| {' | '.join([sides, spread, row['noise'], *rates])} |")
+    return lines

@@ -14,6 +14,7 @@ import numpy as np
 from smorl.errors import DamagedFile, RunConflict
 from smorl.files import copy_file, make_folder, read_bytes
 from smorl.formats import LARGEST_JSON, check_kinds, parse_json, read_json
+from smorl.paper.configurations import Settings, by_configuration, differences, settings_of
 from smorl.paper.figures.curves import method_of, panel_of
 
 KEPT = ("config.json", "versions.json", "evaluations.csv", "result.json")
@@ -44,6 +45,7 @@ class Result:
     within: float
     minutes: float
     perception: str | None
+    settings: Settings
 
 
 def read_result(path: Path) -> Result | None:
@@ -67,6 +69,7 @@ def read_result(path: Path) -> Result | None:
             result["pucks_within_5cm"],
             (seconds - (along or 0.0)) / 60,
             _perception(path, config) if along is None else f"{along / 60:.1f}",
+            settings_of(config),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedFile(
@@ -103,28 +106,39 @@ def _seconds_of_vae(path: Path, config: dict[str, Any]) -> float | None:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return a Markdown table: one row per method and environment, every seed listed.
+    """Return a Markdown table: one row per method, environment and configuration, seeds listed.
 
-    Runs that see pixels add two columns: the preset, and the minutes of perception.
+    Runs that see pixels add two columns: the preset, and the minutes of perception. Where a method
+    has several configurations on one environment, a last column says what differs.
     """
-    groups: dict[tuple[str, str, str, str], list[Result]] = defaultdict(list)
     visual = any(result.perception is not None for result in results)
+    methods: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
-        preset = result.preset if visual else ""
-        groups[panel_of(result.env), result.method, result.env, preset].append(result)
+        methods[panel_of(result.env), result.method, result.env].append(result)
+    rows = [row for key in sorted(methods) for row in _rows(methods[key], visual)]
     columns = ["environment", "method", "seeds", "distance [m]", "single seeds", "passive"]
     columns += ["in 5 cm", "env steps", "minutes"]
     if visual:
         columns = ["preset", *columns, "perception"]
+    apart = any(row[-1] for row in rows)
+    columns += ["settings"] if apart else []
     lines = [_line(columns), "|---" * len(columns) + "|"]
-    for key in sorted(groups):
-        group = sorted(groups[key], key=lambda r: r.seed)
+    lines += [_line(row if apart else row[:-1]) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(results: Sequence[Result], visual: bool) -> list[list[str]]:
+    """One row per configuration of a method on one environment; last what sets it apart."""
+    groups = by_configuration(results)
+    said = differences([group[0].settings for group in groups])
+    rows = []
+    for group, what in sorted(zip(groups, said, strict=True), key=lambda pair: pair[0][0].preset):
         cells = _cells(group)
         if visual:
-            seen = list(dict.fromkeys(r.perception or "-" for r in group))
-            cells = [group[0].preset, *cells, ", ".join(seen)]
-        lines.append(_line(cells))
-    return "\n".join(lines) + "\n"
+            seen = ", ".join(dict.fromkeys(r.perception or "-" for r in group))
+            cells = [", ".join(dict.fromkeys(r.preset for r in group)), *cells, seen]
+        rows.append([*cells, what])
+    return rows
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -136,7 +150,7 @@ def _cells(group: Sequence[Result]) -> list[str]:
     return [
         group[0].env.removeprefix("smorl/").removesuffix("-v0"),
         group[0].method,
-        str(len(group)),
+        _seeds(group),
         f"**{distance.mean():.3f}** ± {distance.std():.3f}",
         ", ".join(f"{d:.3f}" for d in distance),
         f"{np.mean([r.passive for r in group]):.3f}",
@@ -144,6 +158,12 @@ def _cells(group: Sequence[Result]) -> list[str]:
         f"{max(r.env_steps for r in group):,}",
         ", ".join(f"{r.minutes:.1f}" for r in group),
     ]
+
+
+def _seeds(group: Sequence[Result]) -> str:
+    """How many seeds there are; a repeated one counts once."""
+    count = len({result.seed for result in group})
+    return str(count) if count == len(group) else f"{count} ({len(group)} runs)"
 
 
 def keep(results: Sequence[Result], folder: Path) -> list[Path]:

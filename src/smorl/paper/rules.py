@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smorl.paper.answers import CLEAR, SEEDS, SEEDS_TO_REPRODUCE, Answer, Finding, answered
 from smorl.paper.evidence import Evidence
 from smorl.paper.samples import (
-    METRES,
+    Best,
     FinalDistances,
     Measured,
     Passive,
@@ -19,36 +18,14 @@ from smorl.paper.samples import (
     on_same_episodes,
 )
 from smorl.paper.statistics import Interval, mean_difference, probability_of_improvement
+from smorl.paper.wording import against, difference, listed, on, tuned_only
 
 MARGIN = 0.02  # metres, half a puck's radius: differences below it count as none
-SEEDS_BY_EPISODE = 2  # seeds of either side that a verdict needs, with distances per episode,
-SEEDS_ALONE = 3  # and without: of three against three, all better is one chance in twenty
-
-NO_EPISODES = "per-episode distances not kept, or of other episodes"
-
-
-class Answer(Enum):
-    """What the data says to one comparison."""
-
-    YES = "yes"
-    NO = "no"
-    OPEN = "open"  # the interval allows both
-    MISSING = "not yet run"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The answer to one comparison, the numbers behind it, and what they lack (empty: nothing)."""
-
-    comparison: str
-    answer: Answer
-    numbers: str = ""
-    lacks: str = ""
 
 
 @dataclass(frozen=True)
 class Better:
-    """Ours beat theirs: the probability of improvement, with its whole interval, exceeds 1/2."""
+    """Ours beat theirs: the whole interval of the mean difference is on the better side of 0."""
 
     ours: Source
     theirs: Source
@@ -60,31 +37,31 @@ class Better:
 
     def judge(self, evidence: Evidence) -> Finding:
         """Answer from the results."""
-        word = "below" if _lower(self.ours) else "above"
-        text = f"{self.ours.name} {word} {self.theirs.name}{_on(self.ours)}"
+        lower = _lower(self.ours)
+        word = "below" if lower else "above"
+        text = f"{self.ours.name} {word} {self.theirs.name}{on(self.ours)}"
         pair = _read(self.ours, self.theirs, evidence)
         if pair is None:
-            return Finding(text, Answer.MISSING)
+            return _missing(text, self.ours, self.theirs, evidence)
         ours, theirs, paired = on_same_episodes(*pair)
-        chance = probability_of_improvement(
-            [ours.scores], [theirs.scores], _rng(text), lower_is_better=ours.lower_is_better
-        )
-        answer = _side(chance, 0.5)
-        if paired:
-            said = f"probability of improvement {_said(chance, 2)}"
-        else:
-            pairs = ours.seeds * theirs.seeds
-            what = "seeds" if ours.unit == METRES else "models"
-            said = f"{word} in {chance.value * pairs:g} of {pairs} pairs of {what}"
-        numbers = f"{_against(ours, theirs)}; {said}"
-        return Finding(text, answer, numbers, _lacks(ours, theirs, paired))
+        chance = probability_of_improvement(ours.scores, theirs.scores, lower_is_better=lower)
+
+        def numbers(gap: Interval) -> str:
+            said = f"{against(ours, theirs)}; {difference(gap, ours.unit)}"
+            return f"{said}; probability of improvement {chance:.2f}" if paired else said
+
+        def side(gap: Interval) -> Answer:
+            return _side(_negative(gap) if lower else gap, 0.0)
+
+        return answered(text, ours, theirs, paired, side, numbers)
 
 
 @dataclass(frozen=True)
 class Comparable:
     """Ours are at most `margin` worse than theirs, or, `both_ways`, not better by more either.
 
-    The whole interval of the mean difference must be within.
+    The whole interval of the mean difference must be within. `both_ways` is for what the paper
+    calls similar or comparable, one way for what it calls competitive.
     """
 
     ours: Source
@@ -102,18 +79,21 @@ class Comparable:
         word = "within" if self.both_ways else "at most"
         worse = "of" if self.both_ways else "worse than"
         text = f"{self.ours.name} {word} {100 * self.margin:.0f} cm {worse} {self.theirs.name}"
-        text += _on(self.ours)
+        text += on(self.ours)
         pair = _read(self.ours, self.theirs, evidence)
         if pair is None:
-            return Finding(text, Answer.MISSING)
+            return _missing(text, self.ours, self.theirs, evidence)
         ours, theirs, paired = on_same_episodes(*pair)
-        gap = mean_difference([ours.scores], [theirs.scores], _rng(text))
-        if self.both_ways:
-            answer = _inside(gap, self.margin)
-        else:
-            answer = _side(Interval(-gap.value, -gap.high, -gap.low), -self.margin)
-        numbers = f"{_against(ours, theirs)}; {_difference(gap, paired)}"
-        return Finding(text, answer, numbers, _lacks(ours, theirs, paired))
+
+        def side(gap: Interval) -> Answer:
+            if self.both_ways:
+                return _inside(gap, self.margin)
+            return _side(_negative(gap), -self.margin)
+
+        def numbers(gap: Interval) -> str:
+            return f"{against(ours, theirs)}; {difference(gap, ours.unit)}"
+
+        return answered(text, ours, theirs, paired, side, numbers)
 
 
 @dataclass(frozen=True)
@@ -131,14 +111,17 @@ class Fails:
     def judge(self, evidence: Evidence) -> Finding:
         """Answer from the results."""
         text = f"{self.ours.name} at most {100 * self.margin:.0f} cm better than doing nothing"
-        text += _on(self.ours)
-        pair = _read(self.ours, Passive(self.ours), evidence)
+        text += on(self.ours)
+        passive = Passive(self.ours)
+        pair = _read(self.ours, passive, evidence)
         if pair is None:
-            return Finding(text, Answer.MISSING)
-        ours, passive, paired = on_same_episodes(*pair)
-        gap = mean_difference([ours.scores], [passive.scores], _rng(text))
-        numbers = f"{_against(ours, passive)}; {_difference(gap, paired)}"
-        return Finding(text, _side(gap, -self.margin), numbers, _lacks(ours, passive, paired))
+            return _missing(text, self.ours, passive, evidence)
+        ours, nothing, paired = on_same_episodes(*pair)
+
+        def numbers(gap: Interval) -> str:
+            return f"{against(ours, nothing)}; {difference(gap, ours.unit)}"
+
+        return answered(text, ours, nothing, paired, lambda gap: _side(gap, -self.margin), numbers)
 
 
 @dataclass(frozen=True)
@@ -148,7 +131,7 @@ class Limit:
     ours: Source
     limit: float
     at_most: bool = False
-    models: int = SEEDS_BY_EPISODE
+    models: int = SEEDS
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -158,23 +141,74 @@ class Limit:
     def judge(self, evidence: Evidence) -> Finding:
         """Answer from the results."""
         word = "at most" if self.at_most else "at least"
-        text = f"{self.ours.name} {word} {self.limit:g}{_on(self.ours)}"
+        text = f"{self.ours.name} {word} {self.limit:g}{on(self.ours)}"
         sample = self.ours.read(evidence)
         if sample is None:
-            return Finding(text, Answer.MISSING)
+            tuned = self.ours.read(evidence, tuned=True)
+            return Finding(text, Answer.MISSING, "" if tuned is None else tuned_only(listed(tuned)))
         values = sample.by_seed
+        if len(values) < self.models:
+            lacks = f"fewer than {self.models} models"
+            return Finding(text, Answer.OPEN, listed(sample), lacks)
         good = values <= self.limit if self.at_most else values >= self.limit
         answer = Answer.YES if good.all() else Answer.OPEN if good.any() else Answer.NO
-        lacks = f"fewer than {self.models} models" if len(values) < self.models else ""
-        return Finding(text, answer, ", ".join(f"{value:.4g}" for value in values), lacks)
+        firm = len(values) >= SEEDS_TO_REPRODUCE or self.models == 1 or self._clear(values)
+        lacks = "" if firm else f"fewer than {SEEDS_TO_REPRODUCE} models and no clear margin"
+        return Finding(text, answer, listed(sample), lacks, firm)
+
+    def _clear(self, values: np.ndarray) -> bool:
+        gap = mean_difference(
+            values[:, None], np.array([[self.limit]]), CLEAR, trained=(True, False)
+        )
+        return gap.high <= 0 if self.at_most else gap.low >= 0
 
 
-Rule = Better | Comparable | Fails | Limit
+Comparison = Better | Comparable | Fails | Limit
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """A comparison with a baseline that must be seen to learn: below doing nothing in `control`.
+
+    `control` is the baseline on the task of the comparison, or on an easier one where the paper
+    has it learning but not on that of the comparison. Without that the answer says nothing: a
+    baseline that never learned anything is beaten by everybody.
+    """
+
+    rule: Comparison
+    control: FinalDistances | Best
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What is compared, and the control."""
+        return *self.rule.sources, self.control
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """Answer from the results."""
+        finding = self.rule.judge(evidence)
+        if finding.answer is Answer.MISSING:
+            return finding
+        check = Better(self.control, Passive(self.control)).judge(evidence)
+        if check.answer is Answer.YES:
+            return finding
+        seen = check.numbers.split(";")[0] if check.numbers else check.answer.value
+        lacks = f"{self.control.name} is not seen to learn on {self.control.task} ({seen})"
+        return replace(finding, answer=Answer.UNINFORMATIVE, lacks=lacks, firm=False)
+
+
+Rule = Comparison | Controlled
 
 
 def _read(ours: Source, theirs: Source, evidence: Evidence) -> tuple[Sample, Sample] | None:
     mine, other = ours.read(evidence), theirs.read(evidence)
     return None if mine is None or other is None else (mine, other)
+
+
+def _missing(text: str, ours: Source, theirs: Source, evidence: Evidence) -> Finding:
+    """Say what runs that were tuned on gave; it answers nothing."""
+    mine, other = ours.read(evidence, tuned=True), theirs.read(evidence, tuned=True)
+    known = mine is not None and other is not None
+    return Finding(text, Answer.MISSING, tuned_only(against(mine, other)) if known else "")
 
 
 def _side(interval: Interval, limit: float) -> Answer:
@@ -190,44 +224,9 @@ def _inside(interval: Interval, margin: float) -> Answer:
     return Answer.NO if outside else Answer.OPEN
 
 
-def _lacks(ours: Sample, theirs: Sample, paired: bool) -> str:
-    """What is missing for a verdict; doing nothing needs no seeds."""
-    seeds = min(sample.seeds for sample in (ours, theirs) if sample.trained)
-    needed = SEEDS_BY_EPISODE if paired else SEEDS_ALONE
-    if seeds >= needed:
-        return ""
-    if ours.unit != METRES:
-        return f"fewer than {needed} models"
-    return f"fewer than {needed} seeds" + ("" if paired else f", {NO_EPISODES}")
-
-
-def _rng(text: str) -> np.random.Generator:
-    """A stream of its own for each comparison: one more claim changes no other's interval."""
-    return np.random.default_rng(zlib.crc32(text.encode()))
+def _negative(gap: Interval) -> Interval:
+    return Interval(-gap.value, -gap.high, -gap.low)
 
 
 def _lower(source: Source) -> bool:
     return source.lower_is_better if isinstance(source, Measured) else True
-
-
-def _on(source: Source) -> str:
-    return f", {source.task}" if source.task else ""
-
-
-def _against(ours: Sample, theirs: Sample) -> str:
-    unit = f" {ours.unit}" if ours.unit else ""
-    return f"{ours.by_seed.mean():.3f} against {theirs.by_seed.mean():.3f}{unit}"
-
-
-def _difference(gap: Interval, paired: bool) -> str:
-    """Without episodes there is an interval of seeds only, too narrow to be shown."""
-    return f"difference {_said(gap, 3) if paired else _number(gap.value, 3)} m"
-
-
-def _said(interval: Interval, digits: int) -> str:
-    value, low, high = (_number(x, digits) for x in (interval.value, interval.low, interval.high))
-    return f"{value} [{low}, {high}]"
-
-
-def _number(value: float, digits: int) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}"  # adding 0 makes -0.000 an 0.000

@@ -41,7 +41,8 @@ def draw_bars(axis, bars: Sequence[Bar], digits: int = 3) -> None:
             axis.errorbar(bar.place, mean, deviation, color="black", capsize=4, lw=1)
         spread = 0.5 * bar.width * (np.arange(len(values)) - (len(values) - 1) / 2)
         spread = spread / max(1, len(values) - 1)
-        axis.plot(bar.place + spread, values, ls="", marker="o", ms=4, mfc="white", mec="black")
+        marker = "X" if bar.sample.tuned else "o"
+        axis.plot(bar.place + spread, values, ls="", marker=marker, ms=4, mfc="white", mec="black")
         if bar.sample.passive is not None:
             ends = [bar.place - bar.reach, bar.place + bar.reach]
             axis.plot(ends, [bar.sample.passive] * 2, color="black", ls=":", lw=1.4)
@@ -62,8 +63,14 @@ def dotted_handle(label: str = "passive") -> Any:
     return Line2D([], [], color="black", ls=":", lw=1.4, label=label)
 
 
-def seed_handle() -> Any:
-    """The legend's entry for single seeds."""
+def seed_handles(bars: Sequence[Bar]) -> list[Any]:
+    """The legend's entries for single seeds, apart those that were tuned on and are no evidence."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], ls="", marker="o", ms=4, mfc="white", mec="black", label="single seeds")
+    kinds = {bar.sample.tuned for bar in bars if bar.sample is not None}
+    looks = {False: ("o", "single seeds"), True: ("X", "seeds that were tuned on")}
+    return [
+        Line2D([], [], ls="", marker=looks[kind][0], ms=4, mfc="white", mec="black",
+               label=looks[kind][1])
+        for kind in sorted(kinds)
+    ]  # fmt: skip

@@ -11,20 +11,19 @@ from dataclasses import replace
 from typing import Any
 
 from smorl.formats import read_json
-from smorl.paper.evidence import ABLATION, VARIANTS, Evidence, kind_of
+from smorl.paper.evidence import ABLATION, FIRST_SEED, VARIANTS, Evidence, kind_of
 from smorl.paper.figures.bars import Bar, draw_bars
 from smorl.paper.figures.curves import (
     DISTANCE,
-    STYLES,
     Curve,
     draw_panel,
     draw_panels,
     legend_handles,
     panel_of,
     read_curve,
-    style_of,
 )
-from smorl.paper.samples import FinalDistances
+from smorl.paper.figures.styles import STYLES, style_of
+from smorl.paper.samples import FinalDistances, shown
 
 VISUAL = ("smorl", "rig", "skewfit", "sac-her")
 HATCHES = ("", "//", "..", "xx", "oo")  # of the variants of the ablation
@@ -65,8 +64,8 @@ def ablation_figure(evidence: Evidence) -> Any:
     draw_panel(left, f"{_TWO}, as trained", panel)
     bars = []
     for place, (kind, hatch) in enumerate(zip(VARIANTS, HATCHES, strict=True)):
-        sample = FinalDistances(ABLATION, kind, "Rearrange 1", transfer=True).read(evidence)
-        bars.append(Bar(place, sample, style_of(kind).colour, hatch))
+        tested = FinalDistances(ABLATION, kind, "Rearrange 1", transfer=True)
+        bars.append(Bar(place, shown(tested, evidence), style_of(kind).colour, hatch))
     draw_bars(right, bars)
     names = ["both", "cond.\nonly", "uncond.\nonly", "DeepSets\nmasked", "DeepSets\npadded"]
     right.set_xticks(range(len(bars)), names, fontsize=8)
@@ -93,13 +92,19 @@ def long_figure(evidence: Evidence) -> Any:
 
 
 def curves_by_task(evidence: Evidence, folder: str) -> dict[str, dict[str, list[Curve]]]:
-    """The curves of a folder of results, by task and by what they are compared as."""
+    """The curves of a folder of results, by task and by what they are compared as.
+
+    Seeds that were tuned on are drawn, marked, only where there are no others.
+    """
     found: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted((evidence.results / folder).glob("*/evaluations.csv")):
         curve = read_curve(path.parent)
-        config = read_json(path.with_name("config.json"))
-        kind = kind_of(config, folder)
-        found[panel_of(curve.env)][kind].append(replace(curve, method=kind))
+        kind = kind_of(read_json(path.with_name("config.json")), folder)
+        curve = replace(curve, method=kind, tuned=curve.seed < FIRST_SEED)
+        found[panel_of(curve.env)][kind].append(curve)
+    for kinds in found.values():
+        for kind, group in kinds.items():
+            kinds[kind] = [curve for curve in group if not curve.tuned] or group
     return found
 
 

@@ -11,7 +11,7 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,40 +20,12 @@ import numpy as np
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.files import read_bytes
 from smorl.formats import LARGEST_JSON, check_kinds, read_json
+from smorl.paper.configurations import Settings, by_configuration, differences, settings_of
+from smorl.paper.figures.styles import look_of, rank_of, style_of
 from smorl.paper.files import save_figure
 
 DISTANCE = "mean puck distance at the end [m]"
 Line = tuple[np.ndarray, np.ndarray]  # environment steps, and a height at each
-
-
-@dataclass(frozen=True)
-class Style:
-    """How a method is drawn: told apart by line and marker, so that grey suffices."""
-
-    label: str
-    colour: str
-    line: Any = "-"  # what matplotlib calls a line style
-    marker: str = ""
-    rank: int = 0  # the legend's order
-
-
-STYLES = {
-    "smorl": Style("SMORL", "#0f3d6b", "-", "o", 0),
-    "smorl-gt": Style("SMORL (GT)", "#1b5e9e", "-", "", 1),
-    "rig": Style("RIG", "#5f9e3f", "--", "s", 2),
-    "skewfit": Style("Skew-Fit", "#a8327f", "-.", "^", 3),
-    "sac-her": Style("SAC+HER (GT)", "#d1722b", (0, (4, 1, 1, 1, 1, 1)), "D", 4),
-    "smorl (tracking)": Style("SMORL, reward by ID", "#b3452c", "--", "X", 5),
-    "smorl (matching)": Style("SMORL, reward by matching", "#0f3d6b", "-", "o", 4),
-    "smorl-long": Style("SMORL, twice the steps", "#0f3d6b", "-", "o", 0),
-    "smorl-usual": Style("SMORL, usual steps", "#6f8fae", (0, (2, 1)), "", 1),
-    # The ablation of the set encoder.
-    "both": Style("both kinds of heads", "#0f3d6b", "-", "o", 6),
-    "conditional": Style("conditional heads only", "#5f9e3f", "--", "s", 7),
-    "unconditional": Style("unconditional heads only", "#a8327f", "-.", "^", 8),
-    "deepsets": Style("DeepSets, masked", "#d1722b", (0, (4, 1, 1, 1, 1, 1)), "D", 9),
-    "deepsets-padded": Style("DeepSets, padded", "#777777", (0, (1, 1)), "v", 10),
-}
 
 
 @dataclass(frozen=True)
@@ -66,6 +38,9 @@ class Curve:
     steps: np.ndarray
     distance: np.ndarray
     passive: float
+    path: Path = Path()
+    settings: Settings = field(default_factory=dict)
+    tuned: bool = False  # a result of the paper's figures that is no evidence
 
 
 def find_runs(folders: Sequence[Path]) -> list[Path]:
@@ -110,6 +85,8 @@ def read_curve(path: Path) -> Curve:
             columns["env_steps"],
             columns["object_distance"],
             float(columns["passive_distance"][-1]),
+            path,
+            settings_of(config),
         )
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise DamagedFile(
@@ -136,14 +113,33 @@ def draw_curves(curves: Sequence[Curve], out: Path) -> Path:
     """Draw one panel per task, one legend for all, and save PNG or PDF by the suffix of `out`."""
     from matplotlib.figure import Figure
 
-    panels: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
-    for curve in curves:
-        panels[panel_of(curve.env)][curve.method].append(curve)
+    panels: dict[str, dict[str, list[Curve]]] = defaultdict(dict)
+    for (panel, method), group in _by_method(curves).items():
+        panels[panel] |= by_setting(method, group)
     width = 3.6 if len(panels) < 4 else 3.0
     figure = Figure(figsize=(width * len(panels) + 0.4, 3.4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     draw_panels(figure, axes, {name: panels[name] for name in sorted(panels)})
     return save_figure(figure, [out])[0]
+
+
+def _by_method(curves: Sequence[Curve]) -> dict[tuple[str, str], list[Curve]]:
+    groups: dict[tuple[str, str], list[Curve]] = defaultdict(list)
+    for curve in curves:
+        groups[panel_of(curve.env), curve.method].append(curve)
+    return groups
+
+
+def by_setting(method: str, group: Sequence[Curve]) -> dict[str, list[Curve]]:
+    """A method's curves by what they are drawn as; of several configurations each is one line."""
+    apart = by_configuration(group)
+    if len(apart) == 1:
+        return {method: apart[0]}
+    said = differences([curves[0].settings for curves in apart])
+    return {
+        f"{method} #{number} {what}": curves
+        for number, (what, curves) in enumerate(zip(said, apart, strict=True), 1)
+    }
 
 
 def draw_panels(
@@ -160,7 +156,7 @@ def draw_panels(
 
 def draw_panel(axis, name: str, methods: Mapping[str, list[Curve]]) -> None:
     """Draw the curves of one task by method, and the line of doing nothing."""
-    for method in sorted(methods, key=_rank, reverse=True):
+    for method in sorted(methods, key=rank_of, reverse=True):
         if method == "passive":  # the dotted line below
             continue
         draw_seeds(axis, method, [(curve.steps, curve.distance) for curve in methods[method]])
@@ -193,38 +189,21 @@ def legend_handles(panels: Mapping[str, Mapping[str, list[Curve]]]) -> list:
     from matplotlib.lines import Line2D
 
     counts: dict[str, set[int]] = defaultdict(set)
+    tuned = set()
     for methods in panels.values():
         for method, group in methods.items():
-            counts[method].add(len(group))
+            counts[method].add(len({curve.seed for curve in group}))
+            tuned |= {method for curve in group if curve.tuned}
     counts.pop("passive", None)
     found = [
-        Line2D([], [], label=f"{style_of(m).label}, {_seeds(counts[m])}", **look_of(style_of(m)))
-        for m in sorted(counts, key=_rank)
-    ]
+        Line2D([], [], label=f"{style_of(m).label}, {_seeds(counts[m], m in tuned)}",
+               **look_of(style_of(m)))
+        for m in sorted(counts, key=rank_of)
+    ]  # fmt: skip
     return [*found, Line2D([], [], color="black", ls=":", lw=1, label="passive")]
 
 
-def style_of(method: str) -> Style:
-    """How a method or a variant of an ablation is drawn."""
-    return STYLES.get(method, Style(method, "#555555", rank=len(STYLES)))
-
-
-def _rank(method: str) -> tuple[int, str]:
-    return style_of(method).rank, method
-
-
-def look_of(style: Style) -> dict[str, Any]:
-    """The same as the arguments of matplotlib's `plot`."""
-    return {
-        "color": style.colour,
-        "ls": style.line,
-        "marker": style.marker,
-        "markersize": 4,
-        "lw": 1.6,
-    }
-
-
-def _seeds(counts: set[int]) -> str:
+def _seeds(counts: set[int], tuned: bool) -> str:
     few, many = min(counts), max(counts)
     number = f"{few}" if few == many else f"{few} to {many}"
-    return f"{number} seed{'' if many == 1 else 's'}"
+    return f"{number} {'tuning ' if tuned else ''}seed{'' if many == 1 else 's'}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from smorl.paper.evidence import Evidence
-from smorl.paper.figures.bars import Bar, dotted_handle, draw_bars, seed_handle
+from smorl.paper.figures.bars import Bar, dotted_handle, draw_bars, seed_handles
 from smorl.paper.figures.curves import DISTANCE
-from smorl.paper.samples import FinalDistances
+from smorl.paper.samples import FinalDistances, shown
 
 _MOVED, _HOME = ("#1b5e9e", ""), ("#7fae5f", "//")
 
@@ -21,10 +21,10 @@ def ood_figure(evidence: Evidence) -> Any:
     axis = figure.subplots()
     tested = {n: FinalDistances("ood", "smorl", f"Rearrange {n}", transfer=True) for n in (1, 3)}
     tested[2] = FinalDistances("visual", "smorl", "Rearrange 2")
-    home = FinalDistances("visual", "smorl", "Rearrange 1").read(evidence)
-    bars = [Bar(0.8, tested[1].read(evidence), *_MOVED, width=0.36, reach=0.2)]
+    home = shown(FinalDistances("visual", "smorl", "Rearrange 1"), evidence)
+    bars = [Bar(0.8, shown(tested[1], evidence), *_MOVED, width=0.36, reach=0.2)]
     bars += [Bar(1.2, home, *_HOME, width=0.36, reach=0.2)] if home is not None else []
-    bars += [Bar(n, tested[n].read(evidence), *_MOVED, width=0.36, reach=0.2) for n in (2, 3)]
+    bars += [Bar(n, shown(tested[n], evidence), *_MOVED, width=0.36, reach=0.2) for n in (2, 3)]
     draw_bars(axis, bars)
     axis.set_xticks((1, 2, 3), ("1 puck", "2 pucks\n(as trained)", "3 pucks\n(beyond the paper)"))
     axis.set_xlim(0.4, 3.6)
@@ -35,6 +35,6 @@ def ood_figure(evidence: Evidence) -> Any:
         Patch(fc=colour, alpha=0.6, ec="black", hatch=hatch, label=f"SMORL, {name}")
         for name, (colour, hatch) in looks.items()
     ]
-    figure.legend(handles=[*handles, seed_handle(), dotted_handle()], loc="outside lower center",
-                  ncols=2, frameon=False)  # fmt: skip
+    handles = [*handles, *seed_handles(bars), dotted_handle()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     return figure
