@@ -122,6 +122,7 @@ def paper(n: int) -> PerceptionConfig:
             explained=0.1,
             overlap=1.0,
             coexist=1.0,
+            dare=0.0,
             forget=0.0,
             mask_bias=0.0,
             paint=0.0,

@@ -81,7 +81,7 @@ class Discovery(nn.Module):
         features = self.trunk(torch.cat([encoding, self.mask_encoder(alpha.detach())], 1))
         out = self.head(features).flatten(2).mT  # (B, cells**2, 11)
         logit = config.presence_logit * torch.tanh(out[..., 8:9])
-        presence = sampler.presence(logit)
+        presence = sampler.presence(_dared(logit, sampler, config.dare))
         chosen = presence.detach()[..., 0].topk(count, 1).indices[..., None]
 
         def pick(values: Tensor) -> Tensor:
@@ -143,6 +143,17 @@ class Discovery(nn.Module):
         prior = torch.full_like(logit, common)
         prior = prior.scatter(1, chosen, torch.where(rejected[..., None], against, common))
         return bernoulli_kl(logit, torch.logit(prior)).sum((1, 2))
+
+
+def _dared(logit: Tensor, sampler: Sampler, chance: float) -> Tensor:
+    """Return presence logits of which some are 0, with the gradient of what they were.
+
+    A cell that never proposes anything learns nothing: once in a while training tries it.
+    """
+    if sampler.generator is None or not chance:
+        return logit
+    tried = torch.rand(logit.shape, generator=sampler.generator) < chance
+    return torch.where(tried, logit - logit.detach(), logit)
 
 
 def _outdone(covers: Tensor, presence: Tensor, rejected: Tensor) -> Tensor:

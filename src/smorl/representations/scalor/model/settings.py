@@ -15,7 +15,8 @@ _RANGES = {
     "presence_bias": (-20, 20), "mask_bias": (-20, 20), "prior_start": (1e-30, 1 - 1e-6),
     "prior_end": (1e-30, 1 - 1e-6), "prior_steps": _STEPS, "temperature_start": (1e-3, 100),
     "temperature_end": (1e-3, 100), "temperature_steps": _STEPS, "explained": _SHARE,
-    "overlap": _SHARE, "coexist": _SHARE, "born": _SHARE, "forget": (0, 0.999), "dies": (0, 100),
+    "overlap": _SHARE, "coexist": _SHARE, "born": _SHARE, "forget": (0, 0.999),
+    "dare": (0, 1), "dies": (0, 100),
 }  # fmt: skip
 
 
@@ -64,6 +65,7 @@ class ScalorConfig:
     overlap: float = 1.0  # one overlapping a surer proposal by more is rejected too; 1: never
     coexist: float = 0.7  # a tracked object covered more than this by nearer ones goes; 1: never
     born: float = 0.7  # presence above which a proposal is tracked
+    dare: float = 0.02  # chance per cell that training tries an object where none is expected
     forget: float = 0.1  # chance per frame that training loses an object, to be found again
     dies: float = 0.6  # accumulated absence at which a tracked object is dropped
 
