@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from smorl.representations.scalor.model.discovery import REJECTED_PRIOR
+from smorl.representations.scalor.model.discovery import REJECTED_PRIOR, _dared
 from smorl.representations.scalor.model.distributions import Normal, Sampler, bernoulli_kl
 from smorl.representations.scalor.model.geometry import crop
 from smorl.representations.scalor.model.settings import ScalorConfig, Schedule, schedule
@@ -206,3 +206,35 @@ def test_how_much_must_be_explained_is_a_setting():
     for explained, left in ((0.4, False), (0.6, True)):
         found = propose(centred(make_model(explained=explained)), quarter)
         assert (found.accepted == (found.where[..., 2] > 0) | left).all()
+
+
+def dead(model):
+    """A model whose cells are as sure as they can be that nothing is there."""
+    with torch.no_grad():
+        model.discovery.head.bias[8] = -20
+    return model
+
+
+@pytest.mark.parametrize("dare", [0.0, 1.0])
+def test_cells_that_propose_nothing_are_tried_all_the_same(dare):
+    """Only then does what they would explain reach them: the gradient is thousands as large."""
+    model = dead(make_model(dare=dare))
+    sampler = Sampler(generator(), temperature=0.5)
+    found = propose(model, sampler=sampler)
+    assert bool(found.presence.gt(0.5).any()) == bool(dare)
+    bias = model.discovery.head.bias
+    (slope,) = torch.autograd.grad(found.presence.sum(), bias)
+    assert torch.isfinite(slope).all()
+
+
+def test_a_dare_leaves_the_gradient_of_the_logit():
+    logit = torch.full((4, 3), -8.0, requires_grad=True)
+    tried = _dared(logit, Sampler(generator()), 1.0)
+    assert (tried == 0).all()
+    tried.sum().backward()
+    assert (logit.grad == 1).all()
+
+
+def test_tracking_dares_nothing():
+    model = dead(make_model(dare=1.0))
+    assert (propose(model).presence < 0.01).all()
