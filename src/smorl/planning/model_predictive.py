@@ -32,8 +32,8 @@ class PlanConfig:
     """How far and how widely an agent looks ahead."""
 
     horizon: int = 3  # steps
-    samples: int = 32  # action sequences
-    refinements: int = 0  # how often the best sequences are varied and scored again
+    samples: int = 16  # action sequences, for each refinement again
+    refinements: int = 1  # how often the best sequences are varied and scored again
     # 0 takes the first action of the best sequence, more averages over those whose scores differ by
     # less than about this (units of the scaled reward).
     temperature: float = 0.0
