@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import pytest
 
+from smorl.dynamics.fitting import DynamicsConfig
+from smorl.trained.loading import load_run
 from tests.learning.runs import BUDGET, flat_config, smorl_config, train
 
 
@@ -39,3 +41,19 @@ def test_smorl_without_relabelling_does_not(tmp_path):
     base = smorl_config()
     relabel = replace(base.relabel, rollout=1.0, future=0.0, imagined=0.0)
     assert remaining(replace(base, relabel=relabel), tmp_path / "run") > 0.75
+
+
+@pytest.mark.slow
+def test_a_plan_solves_what_the_policy_alone_does_not_yet(tmp_path):
+    """After a third of the steps. Measured with seed 0: policy 0.99, critic 1.01, plan 0.46."""
+    base = smorl_config(steps=7_000)
+    model = DynamicsConfig(updates_per_step=0.1, batch_size=256)
+    train(replace(base, dynamics=model), tmp_path / "run")
+    run = load_run(tmp_path / "run")
+
+    def left(controller) -> float:
+        summary = run.evaluate(100, seed=5, controller=controller).summary()
+        return float(summary["object_distance"] or 0) / float(summary["passive_distance"] or 1)
+
+    assert left("policy") > 0.8
+    assert left("plan") < 0.65
