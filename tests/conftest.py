@@ -1,10 +1,16 @@
 """Shared helpers: small object sets and goals made from plain numbers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+from smorl.plugins import trust
 from smorl.types import ObjectGoal, ObjectSet
+
+for example in (Path(__file__).parents[1] / "examples").glob("own_*.py"):
+    trust(str(example))
 
 
 @pytest.fixture(autouse=True, scope="session")

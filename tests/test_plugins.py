@@ -7,7 +7,7 @@ import pytest
 
 import smorl
 from smorl.errors import InvalidInput
-from smorl.plugins import load, load_module
+from smorl.plugins import load, load_module, trust
 
 STATE_ENV = """
 import gymnasium as gym
@@ -94,6 +94,10 @@ def test_choosers_and_controllers_from_outside_play(tmp_path):
 def test_names_are_found_or_refused_with_a_remedy(tmp_path):
     file = tmp_path / "part.py"
     file.write_text("THING = 3\n")
+    for name in ("part.py", "nowhere.py", "broken.py"):
+        trust(str(tmp_path / name))
+    for name in ("nowhere_at_all", "", "..", "a b"):
+        trust(name)
     assert load(f"{file}:THING") == 3
     assert load_module(str(file)) is load_module(str(file))
     with pytest.raises(InvalidInput, match="Did you mean 'THING'"):
@@ -102,6 +106,9 @@ def test_names_are_found_or_refused_with_a_remedy(tmp_path):
         load_module(str(Path(tmp_path) / "nowhere.py"))
     with pytest.raises(InvalidInput, match="no module 'nowhere_at_all'"):
         load_module("nowhere_at_all")
+    for name in ("", "..", "a b"):
+        with pytest.raises(InvalidInput, match="no module"):
+            load_module(name)
     broken = tmp_path / "broken.py"
     broken.write_text("import surely_not_installed\n")
     with pytest.raises(ModuleNotFoundError, match="surely_not_installed"):

@@ -19,9 +19,12 @@ from smorl.envs.registration import register_all
 if TYPE_CHECKING:
     from smorl.library import load, load_perception, train, train_perception
     from smorl.planning.actor import Actor
+    from smorl.plugins import trust
 
-__all__ = ["Actor", "load", "load_perception", "register_all", "train", "train_perception"]
-_HOMES = {"Actor": "smorl.planning.actor"}
+__all__ = [
+    "Actor", "load", "load_perception", "register_all", "train", "train_perception", "trust"
+]  # fmt: skip
+_HOMES = {"Actor": "smorl.planning.actor", "trust": "smorl.plugins"}
 
 register_all()
 

@@ -24,6 +24,10 @@ class DamagedFile(SmorlError):
     """A file on disk is missing, truncated, or does not match its recorded hash."""
 
 
+class NotTrusted(SmorlError):
+    """A file names Python code to run, and nobody has said that it may be run."""
+
+
 class CannotWrite(SmorlError):
     """A file or folder cannot be written: the disk is full, read-only, or not there."""
 

@@ -9,6 +9,7 @@ import pytest
 from smorl.envs.contract import check_goals, require_truth, spaces_of, truth_of, views_of
 from smorl.envs.factory import View, find_env, make_envs, make_visual_envs, tells_truth
 from smorl.errors import InvalidInput
+from smorl.plugins import trust_named
 
 DISCS = f"{Path(__file__).parents[2] / 'examples' / 'own_env.py'}:Discs-v0"
 
@@ -108,6 +109,7 @@ def test_no_goals_is_said_when_goals_are_needed(discs):
     ],
 )
 def test_unknown_names_get_a_remedy(name, message):
+    trust_named([name])
     with pytest.raises(InvalidInput, match=message):
         find_env(name)
 

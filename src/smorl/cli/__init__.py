@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from smorl.errors import SmorlError, did_you_mean
+from smorl.errors import InvalidInput, SmorlError, did_you_mean
 
 # verb -> (module, one line). Kept as strings so that `smorl --help` answers at once.
 VERBS: dict[str, tuple[str, str]] = {
@@ -38,7 +38,8 @@ def usage() -> str:
         "usage: smorl <verb> [options]\n\n"
         "Self-supervised multi-object visual RL: discover objects, set goals, rearrange.\n\n"
         f"verbs:\n{verbs}\n\n"
-        "`smorl <verb> --help` explains a verb. Start with `smorl demo`, "
+        "`smorl <verb> --help` explains a verb. --trust MODULE lets any of them use Python code "
+        "that a run\nor a file of settings names (docs/extending.md). Start with `smorl demo`, "
         "then `smorl train visual-rearrange-1`.\n"
     )
 
@@ -60,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"smorl: unknown verb {verb!r}.{hint} `smorl --help` lists the verbs.\n")
         return 2
     try:
-        code = int(importlib.import_module(VERBS[verb][0]).main(args[1:]) or 0)
+        words = _trusting(args[1:])
+        code = int(importlib.import_module(VERBS[verb][0]).main(words) or 0)
         sys.stdout.flush()
         return code
     except SmorlError as error:
@@ -76,6 +78,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  or the rest would fail again at exit
         name = f" {error.filename}" if error.filename else ""
         return _say(verb, f"the system says about{name or ' a file'}: {error.strerror or error}.")
+
+
+def _trusting(words: list[str]) -> list[str]:
+    """Take `--trust MODULE` out of any verb's words; it and the parts they name may be imported."""
+    from smorl.plugins import trust, trust_command_line
+
+    rest: list[str] = []
+    left = iter(words)
+    for word in left:
+        option, given, module = word.partition("=")
+        if option != "--trust":
+            rest.append(word)
+            continue
+        module = module if given else next(left, "")
+        if not module:
+            raise InvalidInput("--trust needs the name of a module, e.g. --trust parts.py.")
+        trust(module)
+    trust_command_line(rest)
+    return rest
 
 
 def _say(verb: str, text: str, code: int = 2) -> int:

