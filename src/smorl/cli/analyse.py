@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from smorl.cli.options import check_numbers
 from smorl.errors import InvalidInput, did_you_mean
 
 _ANALYSES = {
@@ -122,11 +123,7 @@ def _made(command: str) -> dict[str, Any]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    for name in ("episodes", "steps", "points", "threads"):
-        if getattr(args, name, 1) < 1:
-            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
-    if args.seed < 0:
-        raise InvalidInput(f"--seed {args.seed} must be 0 or more.")
+    check_numbers(args)
 
 
 def _progress(what: str, done: int, total: int) -> None:

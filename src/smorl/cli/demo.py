@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from smorl.cli.play import check_episodes, progress_bar
+from smorl.cli.options import check_numbers
+from smorl.cli.play import progress_bar
 from smorl.errors import InvalidInput
 
 AGENT = "shipped:visual-rearrange-1"
@@ -16,8 +17,7 @@ FRAMES_PER_SECOND = 12
 
 def main(argv: list[str]) -> int:
     """Run the verb; return the exit code."""
-    args = _parser().parse_args(argv)
-    check_episodes(args.episodes, args.seed)
+    args = check_numbers(_parser().parse_args(argv))
     if not 1 <= args.films <= args.episodes:
         raise InvalidInput(f"--films is {args.films}; film 1 to {args.episodes} of the episodes.")
     # Imported here so that `--help` answers at once.

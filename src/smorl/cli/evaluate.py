@@ -5,17 +5,14 @@ import json
 import sys
 from typing import get_args
 
-from smorl.cli.options import aligned, show_episodes
+from smorl.cli.options import aligned, check_numbers, show_episodes
 from smorl.errors import InvalidInput
 from smorl.planning.controllers import ControllerName
 
 
 def main(argv: list[str]) -> int:
     """Evaluate a run and print its numbers."""
-    args = _parser().parse_args(argv)
-    for name in ("episodes", "threads", "films"):
-        if getattr(args, name) < 1:
-            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
+    args = check_numbers(_parser().parse_args(argv))
     # Imported here so that `--help` answers at once.
     from smorl.library import load
     from smorl.studies.foresight import Tracks

@@ -5,15 +5,13 @@ import json
 import sys
 from typing import Any
 
+from smorl.cli.options import check_numbers
 from smorl.errors import InvalidInput
 
 
 def main(argv: list[str]) -> int:
     """Measure the gap and print the table."""
-    args = _parser().parse_args(argv)
-    for name in ("episodes", "threads"):
-        if getattr(args, name) < 1:
-            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
+    args = check_numbers(_parser().parse_args(argv))
     # Imported here so that `--help` answers at once.
     import torch
 

@@ -1,11 +1,32 @@
 """What commands share: settings given as options, tables, and stopping in an orderly way."""
 
+import argparse
 import sys
 from typing import Any
 
 from smorl.config import to_json
 from smorl.errors import InvalidInput
 from smorl.explain import options
+
+# What the numbers of all verbs may be, by name; more is a slip of the finger.
+_NUMBERS = {
+    "episodes": (1, 10**6), "films": (1, 1000), "steps": (1, 10**5), "imagine": (1, 10**5),
+    "seed": (0, 2**31), "threads": (1, 1024), "every": (1, 10**5), "zoom": (1, 64),
+    "points": (2, 10**6), "clusters": (1, 1000), "bins": (2, 10**4), "fps": (1, 240),
+    "size": (16, 4096), "seeds": (1, 10**4), "search": (1, 10**5), "jobs": (1, 10**4),
+    "retries": (0, 1000), "visitors": (1, 64), "port": (0, 65535),
+    "trials": (1, 10**6),
+}  # fmt: skip
+
+
+def check_numbers(args: argparse.Namespace) -> argparse.Namespace:
+    """Return what was parsed, all of whose numbers are within their range."""
+    for name, (low, high) in _NUMBERS.items():
+        value = getattr(args, name, None)
+        if value is not None and not low <= value <= high:
+            limit = f"at least {low}" if value < low else f"at most {high}"
+            raise InvalidInput(f"--{name} {value} must be {limit}.")
+    return args
 
 
 def overrides(words: list[str], example: str) -> dict[str, str]:

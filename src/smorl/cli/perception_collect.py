@@ -6,17 +6,12 @@ import sys
 import time
 from pathlib import Path
 
-from smorl.errors import InvalidInput
+from smorl.cli.options import check_numbers
 
 
 def main(argv: list[str]) -> int:
     """Collect, save, and say what was saved."""
-    args = _parser().parse_args(argv)
-    for name in ("episodes", "steps", "threads"):
-        if getattr(args, name) < 1:
-            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
-    if args.seed < 0:
-        raise InvalidInput(f"--seed {args.seed} must be 0 or more.")
+    args = check_numbers(_parser().parse_args(argv))
     # Imported here so that `--help` answers at once.
     from smorl.representations.video import describe
     from smorl.representations.video_files import obtain_sequences

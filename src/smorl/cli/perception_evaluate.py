@@ -4,18 +4,14 @@ import argparse
 import json
 import sys
 
-from smorl.cli.options import aligned, show_episodes
-from smorl.errors import InvalidInput
+from smorl.cli.options import aligned, check_numbers, show_episodes
 
 _ROWS = 25  # episodes tracked at a time
 
 
 def main(argv: list[str]) -> int:
     """Evaluate a run or shipped weights and print the numbers."""
-    args = _parser().parse_args(argv)
-    for name in ("episodes", "threads"):
-        if getattr(args, name) < 1:
-            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
+    args = check_numbers(_parser().parse_args(argv))
     # Imported here so that `--help` answers at once.
     import torch
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from smorl.errors import InvalidInput
+from smorl.cli.options import check_numbers
 
 if TYPE_CHECKING:
     from smorl.representations.scalor.weights import PerceptionWeights
@@ -19,10 +19,7 @@ _DEFAULT = "perception.png"  # where nothing else is to be written
 
 def main(argv: list[str]) -> int:
     """Track one held-out episode and draw it."""
-    args = _parser().parse_args(argv)
-    for name in ("every", "steps", "zoom", "imagine", "episodes"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
+    args = check_numbers(_parser().parse_args(argv))
     if not args.out and not args.video:
         args.out = _DEFAULT
     # Imported here so that `--help` answers at once.

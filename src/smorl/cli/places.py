@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from smorl.cli.options import check_numbers
 from smorl.cluster.estimate import longest_first
 from smorl.cluster.remote import Campaign
 from smorl.errors import InvalidInput
@@ -59,10 +60,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
 
 def check_place(args: argparse.Namespace) -> None:
     """Raise for options that cannot be meant, before anything is planned."""
-    if args.jobs is not None and args.jobs < 1:
-        raise InvalidInput(f"--jobs {args.jobs} must be at least 1.")
-    if args.retries < 0:
-        raise InvalidInput(f"--retries {args.retries} must not be negative.")
+    check_numbers(args)
     known = args.on in ("local", "ray", "slurm") or args.on.startswith("ray://")
     if not known:
         raise InvalidInput(

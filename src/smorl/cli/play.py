@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from smorl.cli.options import check_numbers
 from smorl.envs.factory import OWN, find_env
 from smorl.envs.tabletop.env import TabletopEnv
 from smorl.envs.tabletop.scripted import ScriptedPusher
@@ -40,11 +41,10 @@ class Result:
 
 def main(argv: list[str]) -> int:
     """Run the verb; return the exit code."""
-    args = _parser().parse_args(argv)
+    args = check_numbers(_parser().parse_args(argv))
     env_id = find_env(args.id)
     if not env_id.startswith(OWN):
         raise InvalidInput(f"{env_id} is not ours, and simple policies know our tables only.")
-    check_episodes(args.episodes, args.seed)
     if args.video is not None:
         check_writable(args.video)
     env = gymnasium.make(env_id)
@@ -61,14 +61,6 @@ def main(argv: list[str]) -> int:
     if args.video is not None:
         sys.stdout.write(f"video: {args.video}\n")
     return 0
-
-
-def check_episodes(episodes: int, seed: int) -> None:
-    """Raise InvalidInput for a number of episodes or a seed that cannot be played."""
-    if episodes < 1:
-        raise InvalidInput(f"--episodes is {episodes}; play at least 1.")
-    if seed < 0:
-        raise InvalidInput(f"--seed is {seed}; use 0 or more.")
 
 
 def table(env: gymnasium.Env[Any, Any]) -> TabletopEnv:

@@ -63,8 +63,6 @@ def main(argv: list[str]) -> int:
 
 def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
     seeds = figure.default_seeds if args.seeds is None else args.seeds
-    if seeds < 1:
-        raise InvalidInput(f"--seeds {seeds} must be at least 1.")
     if figure.single and seeds != 1:
         raise InvalidInput(f"{figure.name} looks at one model; leave --seeds {seeds} out.")
     if args.perception == "shipped" and args.scale == "paper":

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from smorl.cli.options import show_episodes
+from smorl.cli.options import check_numbers, show_episodes
 from smorl.errors import InvalidInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
         raise InvalidInput(f"no study called {argv[0]!r}; use {', '.join(_STUDIES)}.{hint}")
     if argv[0] == "calibration":
         return _calibration(argv[1:])
-    return _tracking(_parser().parse_args(argv[1:]))
+    return _tracking(check_numbers(_parser().parse_args(argv[1:])))
 
 
 def _calibration(argv: list[str]) -> int:
@@ -48,9 +48,7 @@ def _calibration(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="decides everything (default 0)")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     parser.add_argument("--keep", metavar="F.json", help="write the numbers to this file")
-    args = parser.parse_args(argv)
-    if args.trials < 1:
-        raise InvalidInput(f"--trials {args.trials} must be at least 1.")
+    args = check_numbers(parser.parse_args(argv))
     from smorl.paper.calibration import calibrate
     from smorl.paper.files import write_report
     from smorl.runs.versions import current_versions
@@ -78,9 +76,6 @@ def _rates(rows: list[dict[str, Any]]) -> str:
 
 
 def _tracking(args: argparse.Namespace) -> int:
-    for name in ("episodes", "threads"):
-        if getattr(args, name) < 1:
-            raise InvalidInput(f"--{name} {getattr(args, name)} must be at least 1.")
     # Imported here so that `--help` answers at once.
     from smorl.studies.tracking_film import filmstrip
     from smorl.visualise.video import PICTURE_SUFFIXES, check_writable, write_png

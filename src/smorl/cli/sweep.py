@@ -53,10 +53,6 @@ def main(argv: list[str]) -> int:
 
 
 def _sweep(args: argparse.Namespace, rest: list[str]) -> Sweep:
-    if args.seeds < 1:
-        raise InvalidInput(f"--seeds {args.seeds} must be at least 1.")
-    if args.search is not None and args.search < 1:
-        raise InvalidInput(f"--search {args.search} must be at least 1.")
     if args.search is not None and not args.set:
         raise InvalidInput("--search needs to know what to vary: --set learner.lr=log(1e-4,1e-2).")
     get_preset(args.preset)

@@ -9,6 +9,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from smorl.cli.options import check_numbers
 from smorl.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,11 +22,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def main(argv: list[str]) -> int:
     """Run the verb; return the exit code."""
-    args = _parser().parse_args(argv)
-    if not 1 <= args.visitors <= 64:
-        raise InvalidInput(f"--visitors is {args.visitors}; use 1 to 64 tables.")
-    if not 0 <= args.port < 65536:
-        raise InvalidInput(f"--port is {args.port}; use 1 to 65535, or 0 for any free one.")
+    args = check_numbers(_parser().parse_args(argv))
     try:
         import viser  # noqa: F401
     except ImportError as error:
