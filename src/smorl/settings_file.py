@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from smorl.errors import InvalidInput
+from smorl.files import read_bytes, said
+from smorl.formats import parse_json
+
+_LARGEST = 2**20  # bytes
 
 
 def read_settings(path: Path) -> dict[str, str]:
@@ -14,24 +18,21 @@ def read_settings(path: Path) -> dict[str, str]:
     A `config.json` of a run is such a file, and so is a part of one: {"learner": {"lr": 1e-3}}.
     """
     path = Path(path)
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"--config {path} cannot be read ({error}); check the path.") from error
-    data = _yaml(path, text) if path.suffix in (".yaml", ".yml") else _json(path, text)
+    data = read_bytes(path, _LARGEST)
+    data = _yaml(path, data) if path.suffix in (".yaml", ".yml") else _json(path, data)
     if not isinstance(data, Mapping):
         raise InvalidInput(f"--config {path} holds no settings; write names and values.")
     return dict(_flat(data, ""))
 
 
-def _json(path: Path, text: str) -> Any:
+def _json(path: Path, data: bytes) -> Any:
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InvalidInput(f"--config {path} is no JSON ({error}).") from error
+        return parse_json(data)
+    except InvalidInput as error:
+        raise InvalidInput(f"--config {path} {error}.") from error
 
 
-def _yaml(path: Path, text: str) -> Any:
+def _yaml(path: Path, data: bytes) -> Any:
     try:
         import yaml  # pyright: ignore[reportMissingModuleSource]
     except ImportError as error:
@@ -39,9 +40,14 @@ def _yaml(path: Path, text: str) -> Any:
             f"--config {path} needs PyYAML; `pip install pyyaml`, or write JSON."
         ) from error
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidInput(f"--config {path} is no YAML ({error}).") from error
+        # By aliases a few lines can stand for more than memory holds.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(data)):
+            raise ValueError("aliases, *name, are not read; write the values out")
+        return parse_json(json.dumps(yaml.safe_load(data)))
+    except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"--config {path} is no YAML of plain settings ({said(error)})."
+        ) from error
 
 
 def _flat(data: Mapping[str, Any], prefix: str):
