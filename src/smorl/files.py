@@ -25,6 +25,7 @@ _REMEDIES = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ENOENT: "make its folder first, or choose another place",
     errno.ENOTDIR: "something on the way there is no folder; choose another place",
+    errno.EEXIST: "choose another name",
     errno.EISDIR: "it is a folder; choose another name",
     errno.ELOOP: "links are not followed; put the file itself there",
 }
@@ -41,6 +42,8 @@ def appearing(path: str | os.PathLike[str], keep: bool = True) -> Iterator[Path]
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
+        if target.exists() and not target.is_file():  # a device or a pipe is not to be replaced
+            raise OSError(errno.EEXIST, "it is no regular file")
         if len(os.fsencode(target.name)) > 255:
             raise OSError(errno.ENAMETOOLONG, "File name too long")
         if "\0" in target.name:

@@ -66,6 +66,16 @@ def test_a_link_is_replaced_when_written_and_refused_when_read(tmp_path):
     assert not link.is_symlink()
 
 
+def test_devices_and_pipes_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name in ("pipe", "link"):
+        with pytest.raises(CannotWrite, match="no regular file"):
+            write_text(tmp_path / name, "new")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "pipe"]
+    assert (tmp_path / "link").is_symlink()
+
+
 def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
     os.mkfifo(tmp_path / "config.json")
     with pytest.raises(DamagedFile, match="no regular file"):
