@@ -59,6 +59,7 @@ REFUSED = [
     ("--threads", "100000", "between"),
     ("--collect.total_steps", "-5", "between"),
     ("--goals.solved_threshold", "-1", "between"),
+    ("--method", "sac-her", "sees one vector instead of objects"),
     ("--relabel.rollout", "0.9", "shares sum to 1"),
     ("--collect.num_envs", "1e999", "must be"),
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from smorl.errors import InvalidInput
 from smorl.goals.base import GoalSpace
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import FittedPrior, cluster_appearances
 from smorl.training.settings import RunConfig
-from smorl.types import ObjectSet
+from smorl.types import ObjectLayout, ObjectSet
 
 
 def fit_prior(objects: ObjectSet, clusters: int, seed: int) -> FittedPrior:
@@ -17,11 +18,26 @@ def fit_prior(objects: ObjectSet, clusters: int, seed: int) -> FittedPrior:
     return FittedPrior.fit(what, position, clusters, seed)
 
 
-def needs_rest(config: RunConfig) -> bool:
-    """Say whether something in the run asks which objects rest."""
-    goals = config.goals
-    asked = goals.disturbance_penalty or goals.object_goal_bias or config.networks.body
-    return bool(asked or config.gentle is not None or config.dynamics is not None)
+def needs_rest(config: RunConfig) -> list[str]:
+    """Return the settings of the run that ask which objects rest."""
+    asked = {
+        "goals.disturbance_penalty": config.goals.disturbance_penalty,
+        "goals.object_goal_bias": config.goals.object_goal_bias,
+        "networks.body": config.networks.body,
+        "gentle": config.gentle is not None,
+        "dynamics": config.dynamics is not None,
+    }
+    return [name for name, value in asked.items() if value]
+
+
+def check_rest(config: RunConfig, layout: ObjectLayout) -> None:
+    """Raise if something asks which objects rest, and the method sees none."""
+    asked = needs_rest(config)
+    if asked and not layout.what:
+        raise InvalidInput(
+            f"{', '.join(asked)} ask which objects rest, and method {config.method} sees one "
+            "vector instead of objects; start from a preset of the method, or switch them off."
+        )
 
 
 def fit_rest(

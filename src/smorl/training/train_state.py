@@ -33,7 +33,7 @@ from smorl.seeding import stream, torch_seed
 from smorl.training.foresight import Foresight
 from smorl.training.initial_prior import initial_prior
 from smorl.training.online_vae import OnlineVae
-from smorl.training.random_data import fit_prior, fit_rest, needs_rest
+from smorl.training.random_data import check_rest, fit_prior, fit_rest, needs_rest
 from smorl.training.settings import RunConfig
 from smorl.types import Spaces
 
@@ -85,6 +85,7 @@ class TrainState:
         method = get_method(config.method)
         method.check(inputs.spaces)
         encoder = method.encoder(inputs)
+        check_rest(config, encoder.layout)
         prior = initial_prior(config, encoder.layout, inputs.perception)
         if inputs.perception is not None and goals.match_threshold is None:
             goals = replace(goals, match_threshold=inputs.perception.threshold)
