@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from smorl.files import make_folder, write_text
 from smorl.runs.versions import current_versions
-from tests.faults import commands, env_api, kills, mutations, soak, surroundings
+from tests.faults import commands, env_api, kills, mutations, real_commands, soak, surroundings
 from tests.faults.outcomes import Tally
 
 FEWEST = 10_000  # tries of the full campaign
@@ -28,14 +29,14 @@ def parts(folder: Path, short: bool) -> dict[str, Callable[[], list[Tally]]]:
     def own(name: str) -> Path:
         return make_folder(folder / name)
 
-    few = 40 if short else 1
     methods = ["smorl-gt"] if short else list(kills.RUNS)
     return {
         "api": lambda: [env_api.run(200 if short else 5000)],
         "files": lambda: mutations.run(own("files"), *((100, 40, 3) if short else (3000, 800, 60))),
         "commands": lambda: commands.run(own("commands"), 100 if short else 2400),
-        "kills": lambda: kills.run(own("kills"), methods, few * 5, 0 if short else 3),
-        "surroundings": lambda: surroundings.run(own("around"), few * 4, 1 if short else 12),
+        "real": lambda: real_commands.run(own("real"), 40 if short else 1),
+        "kills": lambda: kills.run(own("kills"), methods, *((25, 0) if short else (1, 4))),
+        "surroundings": lambda: surroundings.run(own("around"), *((40, 1) if short else (2, 12))),
         "soak": lambda: soak.run(own("soak"), 4_000 if short else 1_000_000),
     }
 
@@ -61,6 +62,8 @@ def _sum(tallies: list[Tally]) -> Tally:
 def main(argv: list[str]) -> int:
     """Run the campaign, print its table and the failures; 0 if there are none."""
     args = _parser().parse_args(argv)
+    # Who starts us in the background may have us ignore Ctrl-C, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tallies, seconds = [], {}
     with tempfile.TemporaryDirectory(prefix="smorl-faults-") as name:
         chosen = parts(Path(name), args.short)
@@ -96,7 +99,7 @@ def _keep(path: Path, tallies: list[Tally], seconds: dict[str, float], command: 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--short", action="store_true", help="a few hundred tries, in a minute")
-    names = ("api", "files", "commands", "kills", "surroundings", "soak")
+    names = ("api", "files", "commands", "real", "kills", "surroundings", "soak")
     parser.add_argument("--only", nargs="+", choices=names, help="these parts only")
     parser.add_argument("--keep", metavar="F.json", help="write the result here")
     return parser

@@ -30,6 +30,10 @@ VERB_WORDS: dict[str, tuple[str, ...]] = {
     "play": ("no/Env-v0",),
     "figures": ("--results", "no/results"),
     "reproduce": ("no-figure",),
+    "sweep": ("no-preset",),
+    "view": ("no/run",),
+    "demo": ("no/run",),
+    "gap": ("no/run",),
 }
 VALUES = (
     "", " ", "-1", "0", "1", "1e12", "999999999999999999999", "nan", "inf", "-inf", "0.5", "x", "é",
@@ -93,7 +97,7 @@ def _verb_words() -> Iterator[list[str]]:
     for value in VALUES:
         yield from ([verb, value] for verb in VERBS if verb not in ("figures", "bench", "demo"))
     parsers = {}
-    for verb in (*VERB_WORDS, "evaluate", "gap", "results", "curves"):
+    for verb in (*VERB_WORDS, "evaluate", "results", "curves"):
         words = VERB_WORDS.get(verb, ("no/run",))
         name = verb.split()
         found = parser_of(name, ("debug-scalor",) if verb == "perception train" else words)

@@ -1,78 +1,150 @@
-"""Runs killed at every write by injection, and at random moments; resumed, and compared bit by bit.
+"""Runs killed at every write, by injection, and at random moments; resumed, compared bit by bit.
 
-A try is a child process forked from this one, which has imported everything: it dies by SIGKILL
-right before or after its n-th write, a second one resumes the run, and what they leave must equal
-what a run leaves that was never killed.
+SIGKILL leaves on the disk what is there at that moment. So one run, whose folder is copied right
+before and right after each of its writes, shows what a kill at any of them leaves; moments that
+leave the same are one state. From each state a child process, forked from this one, which has
+imported everything, goes on, and what it leaves must equal what a run leaves that was never
+killed. Real kills, at some of the writes and at random moments, show the same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import importlib
 import json
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from smorl.cli import main
+from smorl.presets.perception import PERCEPTION_PRESETS, PerceptionPreset
+from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.runs.checkpoint import load_latest
 from tests.faults.conftest import TINY
+from tests.faults.inject import counted, dies_at, real_calls
 from tests.faults.outcomes import SURVIVED, Tally
 
 SMALL = ("--quiet", "--checkpoint_minutes", "0")
-STATE = ("--collect.total_steps", "120", "--evaluation.every", "80", "--evaluation.episodes", "1")
+FAST = ("--collect.updates_per_step", "0.1", "--evaluation.subgoals.length", "2",
+        "--evaluation.subgoals.attempts", "1")  # fmt: skip
+LATENT = ("--collect.total_steps", "80", "--evaluation.every", "60", "--evaluation.episodes", "1",
+          "--latent.training.initial", "20", *FAST)  # fmt: skip
+SEEING = ("--collect.total_steps", "40", "--collect.initial_steps", "20", "--evaluation.every",
+          "40", "--evaluation.episodes", "1", "--collect.num_envs", "2",
+          "--learner.batch_size", "8", "--collect.horizon", "10", *FAST)  # fmt: skip
 # Every method and perception, on the smallest scale that has all their parts.
 RUNS: dict[str, tuple[str, ...]] = {
-    "smorl-gt": ("train", "debug", *TINY),
-    "sac-her": ("train", "debug", *TINY, "--method", "sac-her", "--networks.torso.kind", "flat",
-                "--networks.matched", "false", "--networks.body", "false",
-                "--networks.relative", "false", "--goals.disturbance_penalty", "0",
-                "--relabel.any_object", "0"),
-    "passive": ("train", "debug", *TINY, "--method", "passive"),
-    "rig": ("train", "debug-rig", *STATE, "--latent.training.initial", "20"),
-    "skewfit": ("train", "debug-skewfit", *STATE, "--latent.training.initial", "20"),
-    "smorl": ("train", "debug-visual", *TINY),
-    "perception": ("perception", "train", "debug-scalor"),
-}  # fmt: skip
-# Calls that change the disk; a process may die right before and right after each of them.
-WRITES = ("fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "ftruncate")
+    "smorl-gt": ("train", "debug", *TINY, *FAST),
+    "sac-her": ("train", "sac-rearrange-1", *TINY, *FAST),
+    "passive": ("train", "debug", *TINY, *FAST, "--method", "passive"),
+    "rig": ("train", "debug-rig", *LATENT),
+    "skewfit": ("train", "debug-skewfit", *LATENT),
+    "smorl": ("train", "debug-visual", *SEEING, "--perception", "faults-scalor"),
+    "perception": ("perception", "train", "faults-scalor"),
+}
 _CLOCK = {"seconds", "stages"}  # what no two runs share
 
 
-def run(folder: Path, methods: list[str], stride: int, random_kills: int) -> list[Tally]:
-    """Kill each run at every `stride`-th write, then at random moments."""
-    injected, random = Tally("killed at a write"), Tally("killed at a random moment")
+def _perception() -> PerceptionConfig:
+    """Every part of a perception run in a second."""
+    base = PERCEPTION_PRESETS["debug-scalor"].build()
+    return replace(
+        base,
+        data=replace(base.data, episodes=2, steps=4),
+        optimise=replace(base.optimise, iterations=3, batch=2, lengths=(2,), warmup=1),
+        evaluation=replace(base.evaluation, episodes=1),
+    )
+
+
+PERCEPTION_PRESETS["faults-scalor"] = PerceptionPreset("for the fault campaign", _perception)
+
+
+def run(folder: Path, methods: list[str], stride: int, real: int) -> list[Tally]:
+    """Go on from what every `stride`-th moment leaves; then kill for good, `real` times each."""
+    at_write, random = Tally("killed at a write"), Tally("killed at a random moment")
     rng = np.random.default_rng(0)
     for method in methods:
         words = RUNS[method]
-        started = time.monotonic()
         count = writes_of(words, folder / "whole")
-        seconds = time.monotonic() - started
         expected = remains(folder / "whole")
-        for at in range(1 + int(rng.integers(stride)), 2 * count + 1, stride):
-            name = f"{method} at write {at / 2} of {count}"
-            injected.add(name, _tried(words, folder, expected, lambda at=at: dies_at(at)))
-        for _ in range(random_kills):
+        started = time.monotonic()
+        states = left_by_kills(words, folder / "going", folder / "states", stride)
+        seconds = time.monotonic() - started
+        for state, moments in states.items():
+            outcome = _gone_on(words, folder / "killed", expected, state)
+            for at in moments:
+                at_write.add(f"{method} at write {at / 2} of {count}", outcome)
+        shutil.rmtree(folder / "states")
+        for _ in range(real):
+            at = int(rng.integers(1, 2 * count + 1))
+            _killed(words, folder / "killed", lambda at=at: dies_at(at))
+            outcome = _gone_on(words, folder / "killed", expected)
+            at_write.add(f"{method} killed at write {at / 2} of {count}", outcome)
             after = float(rng.uniform(0, seconds))
-            name = f"{method} after {after:.2f} s"
-            random.add(name, _tried(words, folder, expected, contextlib.nullcontext, after))
-    return [injected, random]
+            _killed(words, folder / "killed", contextlib.nullcontext, after)
+            outcome = _gone_on(words, folder / "killed", expected)
+            random.add(f"{method} killed after {after:.2f} s", outcome)
+    return [at_write, random]
 
 
-def _tried(
+def left_by_kills(
+    words: tuple[str, ...], out: Path, states: Path, stride: int = 1
+) -> dict[Path, list[int]]:
+    """Run once; return copies of what its folder holds at its moments, and at which it holds it."""
+    shutil.rmtree(out, ignore_errors=True)
+    states.mkdir()
+
+    @contextlib.contextmanager
+    def copying() -> Iterator[None]:
+        with counted(lambda number: _copy(out, states, number) if number % stride == 0 else None):
+            yield
+
+    assert forked(words, out, copying) == 0
+    return {
+        state.with_suffix(""): [int(n) for n in state.read_text().split()]
+        for state in states.glob("*.moments")
+    }
+
+
+def _copy(out: Path, states: Path, number: int) -> None:
+    """Keep a copy of a folder unless the same content has been kept before."""
+    digest = hashlib.sha256()
+    for path in sorted(out.rglob("*")):
+        digest.update(f"{path.relative_to(out)}\0".encode())
+        if path.is_file():
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    kept = states / f"{digest.hexdigest()}-{out.exists()}"
+    if out.exists() and not kept.exists():
+        with real_calls():
+            shutil.copytree(out, kept)
+    with kept.with_suffix(".moments").open("a") as file:
+        file.write(f"{number} ")
+
+
+def _killed(
     words: tuple[str, ...],
-    folder: Path,
-    expected: dict,
+    out: Path,
     injection: Callable[[], contextlib.AbstractContextManager],
     after: float | None = None,
-) -> str:
-    out = folder / "killed"
+) -> None:
     shutil.rmtree(out, ignore_errors=True)
     forked(words, out, injection, after)
+
+
+def _gone_on(words: tuple[str, ...], out: Path, expected: dict, state: Path | None = None) -> str:
+    """Resume what a kill has left in `out`, or in a copy of it, and compare."""
+    if state is not None:
+        shutil.rmtree(out, ignore_errors=True)
+        if state.exists():
+            state.rename(out)
     code = forked(words, out)
     if code != 0:
         return f"the resumed run ended with {code}"
@@ -104,39 +176,6 @@ def forked(
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@contextlib.contextmanager
-def dies_at(at: int) -> Iterator[None]:
-    """Kill this process at half a count of writes: odd numbers before a write, even ones after."""
-    with _counted(lambda number: os.kill(os.getpid(), signal.SIGKILL) if number == at else None):
-        yield
-
-
-@contextlib.contextmanager
-def _counted(at: Callable[[int], None]) -> Iterator[None]:
-    """Call `at` with 1, 2, 3, ... before and after every write."""
-    original, number = {name: getattr(os, name) for name in WRITES}, 0
-
-    def wrap(call: Callable) -> Callable:
-        def counted(*args: object, **kwargs: object) -> object:
-            nonlocal number
-            number += 1
-            at(number)
-            result = call(*args, **kwargs)
-            number += 1
-            at(number)
-            return result
-
-        return counted
-
-    for name, call in original.items():
-        setattr(os, name, wrap(call))
-    try:
-        yield
-    finally:
-        for name, call in original.items():
-            setattr(os, name, call)
-
-
 def writes_of(words: tuple[str, ...], out: Path) -> int:
     """Run a command to its end in a child and return how many writes it makes."""
     shutil.rmtree(out, ignore_errors=True)
@@ -145,13 +184,17 @@ def writes_of(words: tuple[str, ...], out: Path) -> int:
     @contextlib.contextmanager
     def counting() -> Iterator[None]:
         counts: list[int] = [0]
-        with _counted(lambda number: counts.__setitem__(0, number)):
+        with counted(lambda number: counts.__setitem__(0, number)):
             yield
-        note.write_text(str(counts[0] // 2))
+        note.write_text(" ".join([str(counts[0] // 2), *sys.modules]))
 
     code = forked(words, out, counting)
     assert code == 0, f"{' '.join(words)} ended with {code}"
-    return int(note.read_text())
+    count, *modules = note.read_text().split(" ")
+    for name in modules:  # so that the children to come find everything imported
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    return int(count)
 
 
 def remains(run: Path) -> dict[str, object]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ class Tally:
     survived: int = 0
     refused: int = 0
     failures: list[str] = field(default_factory=list)
+    _said: float = field(default_factory=time.monotonic)
 
     @property
     def tries(self) -> int:
@@ -31,12 +34,16 @@ class Tally:
 
     def add(self, name: str, outcome: str) -> None:
         """Count one try; an outcome that is neither good nor a refusal is a failure."""
+        if time.monotonic() - self._said > 60:
+            self._said = time.monotonic()
+            sys.stderr.write(f"{self.part}: {self.tries} tries, now {name}\n")
         if outcome == SURVIVED:
             self.survived += 1
         elif outcome == REFUSED:
             self.refused += 1
         else:
             self.failures.append(f"{name}: {outcome}")
+            sys.stderr.write(f"FAILED {name}: {outcome}\n")
 
     def attempt(
         self, name: str, call: Callable[[], Any], check: Callable[[Any], bool] | None = None

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.faults.kills import RUNS, SMALL, WRITES, forked, remains, writes_of
+from tests.faults.inject import patched
+from tests.faults.kills import RUNS, SMALL, forked, remains, writes_of
 from tests.faults.outcomes import REFUSED, SURVIVED, Tally, command
 
 _ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EACCES)
@@ -37,7 +38,7 @@ def run(folder: Path, stride: int, signals: int) -> list[Tally]:
 @contextlib.contextmanager
 def failing(at: int, number: int) -> Iterator[None]:
     """Let every write from the `at`-th on fail with an error of the system."""
-    original, count = {name: getattr(os, name) for name in WRITES}, 0
+    count = 0
 
     def wrap(call: Callable) -> Callable:
         def counted(*args: object, **kwargs: object) -> object:
@@ -49,13 +50,8 @@ def failing(at: int, number: int) -> Iterator[None]:
 
         return counted
 
-    for name, call in original.items():
-        setattr(os, name, wrap(call))
-    try:
+    with patched(wrap):
         yield
-    finally:
-        for name, call in original.items():
-            setattr(os, name, call)
 
 
 def _failing_disk(
@@ -130,22 +126,44 @@ def _signals(words: tuple[str, ...], folder: Path, expected: dict, tries: int) -
 
 
 def _full_disk(words: tuple[str, ...], folder: Path) -> list[Tally]:
-    """A real disk of a few hundred kilobytes, where mounting one is allowed; otherwise nothing."""
-    tally, disk = Tally("a disk that is really full"), folder / "disk"
+    """Real disks of a few kilobytes, and a read-only one, where mounting is allowed."""
+    tally, disk, whole = (
+        Tally("a disk that is full or read-only"),
+        folder / "disk",
+        folder / "whole",
+    )
     disk.mkdir()
-    for size in (4, 16, 64, 256, 600, 1000):
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "smorl-faults", str(disk)]
+    film = ["play", "Push1-v0", "--episodes", "1", "--policy", "passive", "--size", "64", "--video"]
+    collect = ["perception", "collect", "smorl/VisualPush1-v0", "--episodes", "1", "--steps", "3"]
+    made = {
+        "film.mp4": film,
+        "film.gif": film,
+        "curves.png": ["curves", str(whole), "--out"],
+        "agent.safetensors": ["export", str(whole)],
+        "kept": ["results", str(whole), "--keep"],
+        "data": [*collect, "--quiet", "--out"],
+    }
+    for size in ("4k", "16k", "64k", "256k", "600k", "1000k", "ro"):
+        options = "ro" if size == "ro" else f"size={size}"
+        mount = ["mount", "-t", "tmpfs", "-o", options, "smorl-faults", str(disk)]
         if subprocess.run(mount, capture_output=True).returncode != 0:
             return []
         try:
+            for name, command_words in made.items():
+                path, old = disk / name, b""
+                if name in ("film.mp4", "curves.png") and size != "ro":
+                    old = b"old"
+                    path.write_bytes(old)
+                outcome = command([*command_words, str(path)])
+                if outcome == REFUSED and path.is_file() and path.read_bytes() != old:
+                    outcome = "refused, and there is a file"
+                elif outcome == SURVIVED and not path.exists():
+                    outcome = "done, and there is no file"
+                tally.add(f"{name} on a disk of {size}", outcome)
+                if path.exists():
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
             code = forked(words, disk / "run")
-            tally.add(f"train on {size} kB", SURVIVED if code == 0 else _refusal(code))
-            for name in ("film.mp4", "film.gif"):
-                film = ["play", "Push1-v0", "--episodes", "1", "--video", str(disk / name)]
-                outcome = command(film)
-                there = (disk / name).exists()
-                wrong = there != (outcome == SURVIVED)
-                tally.add(f"{name} on {size} kB", f"there: {there}" if wrong else outcome)
+            tally.add(f"train on {size}", SURVIVED if code == 0 else _refusal(code))
         finally:
             subprocess.run(["umount", str(disk)], check=True)
     return [tally]
