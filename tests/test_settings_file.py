@@ -1,6 +1,7 @@
 """Settings from a file."""
 
 import json
+import os
 
 import pytest
 
@@ -29,8 +30,11 @@ def test_a_part_of_one_in_yaml(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.json", "{", "is no JSON"),
+        ("a.json", "{", "is not valid JSON"),
         ("a.json", "[1]", "holds no settings"),
+        ("a.json", "[" * 10**5, "is not valid JSON|levels"),
+        ("a.json", '{"seed": NaN}', "NaN"),
+        ("a.json", " " * 2**21, "more than"),
         ("b.json", None, "read"),
     ],
 )
@@ -39,3 +43,25 @@ def test_mistakes_get_one_clear_sentence(tmp_path, name, text, message):
         (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=message):
         read_settings(tmp_path / name)
+
+
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(InvalidInput, match="no regular file"):
+        read_settings(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "aliases"),
+        ("!!python/object/apply:os.getcwd []", "no YAML"),
+        ("seed: 2026-11-18", "no YAML"),
+        ("[" * 3000, "no YAML"),
+    ],
+)
+def test_yaml_is_plain_settings_or_refused(tmp_path, text, message):
+    pytest.importorskip("yaml")
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(InvalidInput, match=message):
+        read_settings(tmp_path / "a.yaml")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from smorl.errors import InvalidInput
+from smorl.errors import DamagedFile, InvalidInput
 from smorl.files import read_bytes, said
 from smorl.formats import parse_json
 
@@ -18,7 +18,10 @@ def read_settings(path: Path) -> dict[str, str]:
     A `config.json` of a run is such a file, and so is a part of one: {"learner": {"lr": 1e-3}}.
     """
     path = Path(path)
-    data = read_bytes(path, _LARGEST)
+    try:
+        data = read_bytes(path, _LARGEST)
+    except DamagedFile as error:
+        raise InvalidInput(f"--config {error}") from error
     data = _yaml(path, data) if path.suffix in (".yaml", ".yml") else _json(path, data)
     if not isinstance(data, Mapping):
         raise InvalidInput(f"--config {path} holds no settings; write names and values.")
