@@ -65,6 +65,7 @@ def main(argv: list[str]) -> int:
     # Who starts us in the background may have us ignore Ctrl-C, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     tallies, seconds = [], {}
+    command = " ".join(["python -m tests.faults", *argv])
     with tempfile.TemporaryDirectory(prefix="smorl-faults-") as name:
         chosen = parts(Path(name), args.short)
         for part in args.only or chosen:
@@ -75,11 +76,11 @@ def main(argv: list[str]) -> int:
             for tally in found:
                 failed = len(tally.failures)
                 sys.stderr.write(f"{tally.part}: {tally.tries} tries, {failed} failures\n")
+            if args.keep:  # whatever happens to the parts to come
+                _keep(Path(args.keep), tallies, seconds, command)
     sys.stdout.write(table(tallies))
     total = _sum(tallies)
     sys.stdout.write("".join(f"FAILED {text}\n" for text in total.failures[:50]))
-    if args.keep:
-        _keep(Path(args.keep), tallies, seconds, " ".join(["python -m tests.faults", *argv]))
     enough = args.short or args.only or total.tries >= FEWEST
     if not enough:
         sys.stdout.write(f"Only {total.tries} of {FEWEST} tries.\n")

@@ -96,6 +96,28 @@ def test_episodes_are_those_of_the_evaluation_at_the_end_too():
     assert customised(config, {}).evaluation == config.evaluation
 
 
+HUGE = "1" + 20 * "0"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "shipped:visual-rearrange-1", "--episodes", HUGE],
+        ["evaluate", "shipped:visual-rearrange-1", "--threads", HUGE],
+        ["gap", "shipped:visual-rearrange-1", "--threads", HUGE],
+        ["view", "--visitors", HUGE],
+        ["sweep", "debug", "--seeds", HUGE],
+        ["play", "Push1-v0", "--size", HUGE],
+        ["perception", "show", "shipped:scalor-1", "--zoom", HUGE],
+        ["perception", "evaluate", "shipped:scalor-1", "--seed", HUGE],
+    ],
+    ids=lambda words: f"{words[0]} {words[-2]}",
+)
+def test_more_than_any_machine_has_is_refused_before_it_is_begun(capsys, words):
+    assert main(words) == 2
+    assert f"{words[-2]} {HUGE} must be at most" in capsys.readouterr().err
+
+
 def test_messages_name_the_field_where_it_lies():
     with pytest.raises(InvalidInput, match=r"^networks\.torso\.heads = 5 is out of range"):
         override(CONFIGS["debug"], {"networks.torso.heads": "5"})

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,8 @@ def check_place(folder: Path) -> None:
 
 def _temporary_folder(folder: Path) -> Path:
     try:
+        with suppress(FileNotFoundError):
+            folder.lstat()  # raises for a name that cannot be
         return Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=folder.parent))
     except (OSError, ValueError) as error:
         raise cannot_write(folder, error) from error
