@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ def main(argv: list[str]) -> int:
     from smorl.representations.video_files import obtain_sequences
 
     out = Path(args.out)
-    before, existed = time.monotonic(), out.exists()
+    before, existed = time.monotonic(), os.path.exists(out)
     data = obtain_sequences(
         out, args.env, args.episodes, args.steps, args.seed, args.threads, _progress(args.quiet)
     )

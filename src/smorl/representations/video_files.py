@@ -118,7 +118,7 @@ def obtain_sequences(
 ) -> Sequences:
     """Load the sequences of `folder`, or collect and save them there if there are none yet."""
     folder = Path(folder)
-    if not folder.exists():
+    if not os.path.exists(folder):  # unlike a Path, False for a name that cannot be
         check_place(folder)
         sequences = collect(
             env_id, episodes, steps, seed, threads=threads, progress=progress, image_size=image_size
