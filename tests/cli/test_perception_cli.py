@@ -66,7 +66,7 @@ def test_the_result_says_what_was_done(finished):
     assert {"f1", "precision", "recall", "median_error_px", "identity_accuracy"} <= set(result)
     assert result["iterations"] == 8
     assert result["attempt"] == 0
-    assert {"collect", "train", "fit", "evaluate"} == set(result["stages"])
+    assert {"collect", "train", "checkpoint", "fit", "evaluate"} == set(result["stages"])
     assert result["healthy"] is False
     assert "Likely remedy" in result["attempts"][0]["findings"][0]
 

@@ -16,17 +16,14 @@ from smorl.envs.contract import check_goals, spaces_of
 from smorl.envs.factory import View, make_envs
 from smorl.errors import Diverged, InvalidInput
 from smorl.evaluation.evaluate import Evaluation, evaluate
-from smorl.formats import check_kinds, understood
 from smorl.methods import EncoderInputs, get_method
 from smorl.replay.image_files import PictureFiles
 from smorl.representations.scalor.weights import PerceptionWeights
-from smorl.runs.checkpoint import load_latest, save_checkpoint
+from smorl.runs.checkpoint import Checkpoint
 from smorl.runs.folder import RunDir
-from smorl.runs.identity import KEY, identity, require_same_run
-from smorl.runs.log import RunLogger
 from smorl.runs.reporter import Reporter
+from smorl.runs.resumable import Resumable, Snapshot
 from smorl.runs.tensor_file import under
-from smorl.runs.timer import Timer
 from smorl.training.acting import make_actor
 from smorl.training.ahead import Collectors, open_ahead
 from smorl.training.collector import collect, explorer
@@ -43,14 +40,10 @@ from smorl.types import Episode
 
 EMPTY_ROUNDS = 5  # rounds without a whole episode after which training gives up
 
-_KINDS = {
-    "distance": int | float | None,
-    "seconds": int | float,
-    "log": {"metrics": int, "evaluations": int},
-}
+_KINDS = {"distance": int | float | None, "seconds": int | float}
 
 
-class Trainer:
+class Trainer(Resumable):
     """A run: its state, its environments, its folder."""
 
     def __init__(
@@ -63,9 +56,7 @@ class Trainer:
         tensorboard: bool = False,
         collectors: Collectors | None = None,
     ) -> None:
-        self.config, self.run, self.reporter = config, run, reporter
-        method = get_method(config.method)
-        self.learns = method.learns
+        self.config, self.learns = config, get_method(config.method).learns
         rows = config.collect.num_envs
         self.view = config.view
         if perception is not None:
@@ -74,69 +65,60 @@ class Trainer:
         check_goals(self.envs, config.env)
         self.spaces = spaces_of(self.envs)
         self.state = TrainState.create(config, EncoderInputs(self.spaces, perception=perception))
-        self._perception = perception and perception.digest
         self.agent = self.state.agent(config)
         self.ahead = open_ahead(config, collectors)
         if note := getattr(self.envs, "note", ""):
             reporter.note(note)
-        self.logger = RunLogger(run, EVALUATION_COLUMNS, tensorboard)
+        super().__init__(
+            run, reporter, EVALUATION_COLUMNS, minutes=config.checkpoint_minutes,
+            perception=perception and perception.digest, tensorboard=tensorboard,
+        )  # fmt: skip
         self.pictures = PictureFiles(run.path / "pictures")
         self.distance: float | None = None
         self._started, self._earlier = time.monotonic(), 0.0
         self._empty_rounds = 0
-        self.stop_requested = False  # set from outside; honoured between rounds
-        self._seconds: dict[str, float] = {}
 
     def resume(self) -> bool:
         """Continue from the newest good checkpoint, if there is one."""
-        checkpoint = load_latest(self.run.checkpoints)
-        if checkpoint is None:
-            self.logger.truncate(None)
-            return False
-        for sentence in checkpoint.damaged:
-            self.reporter.note(sentence)
-        require_same_run(self.run.path, checkpoint, self.run.config, self._perception)
-        with understood(checkpoint.path, "a run"):
-            check_kinds(checkpoint.state, _KINDS, "state")
-            self.state.load(checkpoint)
-            pictures = self.state.representation.pictures
-            if pictures is not None:
-                self.pictures.load(pictures, checkpoint.state["pictures"])
-            if self.ahead is not None:
-                self.ahead.load(under("ahead/", checkpoint.arrays))
+        return self._restore("a run", _KINDS, self._load)
+
+    def _load(self, checkpoint: Checkpoint) -> None:
+        self.state.load(checkpoint)
+        pictures = self.state.representation.pictures
+        if pictures is not None:
+            self.pictures.load(pictures, checkpoint.state["pictures"])
+        if self.ahead is not None:
+            self.ahead.load(under("ahead/", checkpoint.arrays))
         self.agent = self.state.agent(self.config)
         self.distance = checkpoint.state["distance"]
         self._earlier = checkpoint.state["seconds"]
-        self.logger.truncate(checkpoint.state["log"])
-        return True
 
     def train(self) -> Evaluation | None:
         """Run to the end and evaluate; None if `stop_requested` ended it, with a checkpoint."""
         torch.set_num_threads(self.config.threads)
-        counters, total = self.state.counters, self.config.collect.total_steps
-        representation, saved = self.state.representation, time.monotonic()
-        while self.learns and counters.env_steps < total:
-            if representation.pending_batches:
-                self.train_representation()
-            else:
-                self.round()
-            due = counters.env_steps - counters.evaluated >= self.config.evaluation.every
-            if due and counters.env_steps < total:
-                self.evaluate(self.config.evaluation.episodes)
-            self._report()
-            self.run.require_in_place()
-            minutes = (time.monotonic() - saved) / 60
-            if self.stop_requested or minutes > self.config.checkpoint_minutes:
-                self.checkpoint()
-                saved = time.monotonic()
-            if self.stop_requested:
-                return None
-        representation.forget()
+        if not self._go_on(self._advance):
+            return None
+        self.state.representation.forget()
         # Before the evaluation: a run that is killed in it, or before its result is written,
         # resumes from here and evaluates once.
         self.checkpoint()
         self.pictures.remove()
         return self.evaluate(self.config.evaluation.final_episodes)
+
+    def _advance(self) -> bool:
+        """Train what is pending, or play a round; False if all steps have been made."""
+        counters, total = self.state.counters, self.config.collect.total_steps
+        if not self.learns or counters.env_steps >= total:
+            return False
+        if self.state.representation.pending_batches:
+            self.train_representation()
+        else:
+            self.round()
+        due = counters.env_steps - counters.evaluated >= self.config.evaluation.every
+        if due and counters.env_steps < total:
+            self.evaluate(self.config.evaluation.episodes)
+        self._report()
+        return True
 
     def round(self) -> None:
         """Collect one episode per row, then learn from replay."""
@@ -222,7 +204,7 @@ class Trainer:
         wrong, step = divergence(means), self.state.counters.env_steps
         if wrong is None:
             return
-        path = save_checkpoint(self.run.path / "diverged", step, *self._snapshot(), keep=1)
+        path = self._save_diverged()
         raise Diverged(
             f"training diverged at step {step} ({wrong}); the state is in {path}. Try a smaller "
             f"--learner.lr or a larger --learner.batch_size in a new run folder."
@@ -247,23 +229,21 @@ class Trainer:
 
     def checkpoint(self) -> None:
         """Save everything, atomically."""
-        self.run.require_in_place()
+        super().checkpoint()
         with self._timed("checkpoint"):
-            save_checkpoint(self.run.checkpoints, self.state.counters.env_steps, *self._snapshot())
             self.pictures.prune()
 
-    def _snapshot(self):
+    def _position(self) -> int:
+        return self.state.counters.env_steps
+
+    def _snapshot(self) -> Snapshot:
         tensors, arrays, state = self.state.save()
-        extra = {"log": self.logger.position(), "distance": self.distance}
-        extra |= {KEY: identity(self.run.config, self._perception)}
         if self.ahead is not None:
             arrays |= self.ahead.save()
-        extra["pictures"] = self.pictures.save(self.state.representation.pictures)
-        return tensors, arrays, {**state, **extra, "seconds": self.seconds()}
+        pictures = self.pictures.save(self.state.representation.pictures)
+        extra = {"distance": self.distance, "pictures": pictures, "seconds": self.seconds()}
+        return tensors, arrays, {**state, **extra}
 
     def seconds(self) -> float:
         """Wall-clock seconds of the run so far, those before a resume included."""
         return self._earlier + time.monotonic() - self._started
-
-    def _timed(self, name: str) -> Timer:
-        return Timer(self._seconds, name)

@@ -8,18 +8,13 @@ another seed when it went wrong; at the end everything perception needs is in on
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from smorl.envs.factory import tells_truth
 from smorl.errors import Diverged, RunConflict
-from smorl.evaluation.detection import evaluate_perception
-from smorl.formats import check_kinds, understood
 from smorl.representations.scalor.tracking.diagnostics import (
     NOT_FINITE,
     Finding,
@@ -36,18 +31,17 @@ from smorl.representations.scalor.training.data import (
     together,
 )
 from smorl.representations.scalor.training.fit import fit_weights, raw_tracker, spread_sequences
-from smorl.representations.scalor.training.report import self_report
+from smorl.representations.scalor.training.report import measure_weights
 from smorl.representations.scalor.training.self_check import check, judge
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.scalor.training.state import PerceptionState, Window
 from smorl.representations.scalor.training.step import train_step
-from smorl.representations.scalor.weights import FILE, load_weights, rounded, save_weights
+from smorl.representations.scalor.weights import FILE, rounded, save_weights
 from smorl.representations.video import Sequences, describe, median_background
-from smorl.runs.checkpoint import load_latest, save_checkpoint
+from smorl.runs.checkpoint import Checkpoint
 from smorl.runs.folder import RunDir
-from smorl.runs.identity import KEY, identity, require_same_run
-from smorl.runs.log import RunLogger
 from smorl.runs.reporter import Reporter
+from smorl.runs.resumable import Resumable, Snapshot
 
 CHECKS = (0.3, 0.6, 1.0)  # shares of training after which it is diagnosed
 CHECK_EPISODES, CHECK_FRAMES = 16, 11
@@ -64,11 +58,10 @@ _KINDS = {
     "seconds": {str: int | float},
     "data": {},
     "pushes": bool,
-    "log": {"metrics": int, "evaluations": int},
 }
 
 
-class PerceptionTrainer:
+class PerceptionTrainer(Resumable):
     """A run: its data, its state, its folder. `start`, then `train`."""
 
     random: Sequences  # the first round of data
@@ -84,43 +77,34 @@ class PerceptionTrainer:
         source: Source,
         command: str,
     ) -> None:
-        self.config, self.run, self.reporter = config, run, reporter
-        self.source, self.command = source, command
-        self.logger = RunLogger(run, CHECK_COLUMNS)
+        super().__init__(run, reporter, CHECK_COLUMNS, minutes=config.checkpoint_minutes)
+        self.config, self.source, self.command = config, source, command
         self.attempts: list[dict[str, Any]] = []  # the last diagnosis of every attempt
-        self.stop_requested = False  # set from outside; honoured between iterations
-        self._seconds: dict[str, float] = {}
         shares = (round(share * config.optimise.iterations) for share in CHECKS)
         self._checks = {max(1, iteration) for iteration in shares}
+        self._pushed = False  # whether the checkpoint had the second round of data
         self._touches = max(1, round(config.data.contact_from * config.optimise.iterations))
 
     def start(self) -> bool:
         """Get the data and the newest good checkpoint; say whether there was one."""
         torch.set_num_threads(self.config.threads)
-        clock = time.monotonic()
-        self.random = self.data = open_sequences(
-            self.config, self.run.path, self.source, self.reporter, lambda: self.stop_requested
-        )
-        self.background = median_background(self.data.images)
-        checkpoint = load_latest(self.run.checkpoints)
-        if checkpoint is None:
-            self.logger.truncate(None)
+        with self._timed("collect"):
+            self.random = self.data = open_sequences(
+                self.config, self.run.path, self.source, self.reporter, lambda: self.stop_requested
+            )
+            self.background = median_background(self.data.images)
             self.state = PerceptionState.create(self.config, 0, *self._shape)
-            self._spend("collect", clock)
-            return False
-        for sentence in checkpoint.damaged:
-            self.reporter.note(sentence)
-        saved = checkpoint.state
-        require_same_run(self.run.path, checkpoint, self.run.config, None)
-        with understood(checkpoint.path, "a perception run"):
-            check_kinds(saved, _KINDS, "state")
-            self._refuse_other_data(saved["data"])
-            self.state = PerceptionState.load(self.config, checkpoint, *self._shape)
-        self.attempts, self._seconds = saved["attempts"], saved["seconds"]
-        self.logger.truncate(saved["log"])
-        if saved["pushes"]:
+        resumed = self._restore("a perception run", _KINDS, self._load)
+        if self._pushed:
             self._add_pushes()
-        return True
+        return resumed
+
+    def _load(self, checkpoint: Checkpoint) -> None:
+        saved = checkpoint.state
+        self._refuse_other_data(saved["data"])
+        self.state = PerceptionState.load(self.config, checkpoint, *self._shape)
+        self.attempts, self._seconds = saved["attempts"], saved["seconds"]
+        self._pushed = saved["pushes"]
 
     @property
     def _shape(self) -> tuple[np.ndarray, int]:
@@ -138,18 +122,16 @@ class PerceptionTrainer:
 
     def _climb(self) -> bool:
         """Train the model to its last iteration; False if `stop_requested` ended it."""
-        clock = saved = time.monotonic()
-        total = self.config.optimise.iterations
-        while self.state.iteration < total:
-            self._advance()
-            clock = self._spend("train", clock)
-            self.run.require_in_place()
-            minutes = (time.monotonic() - saved) / 60
-            if self.stop_requested or minutes > self.config.checkpoint_minutes:
-                self.checkpoint()
-                saved = time.monotonic()
-            if self.stop_requested:
+
+        def iterate() -> bool:
+            if self.state.iteration >= self.config.optimise.iterations:
                 return False
+            with self._timed("train"):
+                self._advance()
+            return True
+
+        if not self._go_on(iterate):
+            return False
         self.checkpoint()
         return True
 
@@ -157,10 +139,6 @@ class PerceptionTrainer:
         """Remove the run's own data once nothing needs it any more."""
         if not self.source.keep:
             remove_sequences(self.run.path)
-
-    def checkpoint(self) -> None:
-        """Save everything, atomically."""
-        self._save(self.run.checkpoints, keep=2)
 
     def _advance(self) -> None:
         """Make one iteration and what is due after it: a row, a diagnosis, a restart."""
@@ -239,7 +217,7 @@ class PerceptionTrainer:
             self.checkpoint()
 
     def _diverged(self, names: list[str]) -> None:
-        path = self._save(self.run.path / "diverged", keep=1)
+        path = self._save_diverged()
         attempt, iteration = self.state.attempt, self.state.iteration
         self._record([NOT_FINITE])
         if self.state.attempt == attempt:
@@ -254,21 +232,22 @@ class PerceptionTrainer:
 
         None: the self-check found that no agent could learn from it, and another attempt began.
         """
-        clock = time.monotonic()
         self.reporter.note("Encoding the training data: appearance, threshold, prior.")
-        weights = fit_weights(
-            self.config, self.state, self.data, self.command, self.random.episodes
-        )
-        checked = check(weights.tracker(), weights.threshold, self.data)
-        clock = self._spend("fit", clock)
+        with self._timed("fit"):
+            weights = fit_weights(
+                self.config, self.state, self.data, self.command, self.random.episodes
+            )
+            checked = check(weights.tracker(), weights.threshold, self.data)
         if findings := judge(checked):
             attempt = self.state.attempt
             self._record(findings)
             if self.state.attempt != attempt:
                 return None
         save_weights(self.run.path / FILE, weights)
-        numbers = self._judge()
-        self._spend("evaluate", clock)
+        with self._timed("evaluate"):
+            numbers = measure_weights(
+                self.run.path / FILE, self.config, self.source, self.data, self.reporter
+            )
         seconds = {name: round(value, 1) for name, value in self._seconds.items()}
         return {
             **numbers,
@@ -284,23 +263,6 @@ class PerceptionTrainer:
             "stages": seconds,
         }
 
-    def _judge(self) -> dict[str, Any]:
-        """Measure what was written, against the truth where somebody knows it."""
-        weights = load_weights(self.run.path / FILE)
-        if self.source.video is not None or not tells_truth(self.config.env):
-            self.reporter.note("Nobody knows the truth here: the model is measured by itself.")
-            return self_report(weights.tracker(), self.data)
-        held_out = self.config.evaluation
-        self.reporter.note(f"Evaluating on {held_out.episodes} episodes it never saw.")
-        return evaluate_perception(
-            weights.tracker(),
-            self.config.env,
-            episodes=held_out.episodes,
-            seed=held_out.seed,
-            threads=self.config.threads,
-            threshold=weights.threshold,
-        ).numbers
-
     def _refuse_other_data(self, recorded: dict[str, Any]) -> None:
         if recorded != describe(self.random):
             raise RunConflict(
@@ -308,23 +270,16 @@ class PerceptionTrainer:
                 f"{describe(self.random)}; give the same --data to resume it."
             )
 
-    def _save(self, folder: Path, keep: int) -> Path:
+    def _position(self) -> int:
+        # Attempts follow one another, so that the newest checkpoint has the largest step.
+        return self.state.attempt * (self.config.optimise.iterations + 1) + self.state.iteration
+
+    def _snapshot(self) -> Snapshot:
         tensors, state = self.state.save()
         extra = {
             "attempts": self.attempts,
             "seconds": self._seconds,
             "data": describe(self.random),
             "pushes": self.data is not self.random,
-            "log": self.logger.position(),
-            KEY: identity(self.run.config, None),
         }
-        self.run.require_in_place()
-        # Attempts follow one another, so that the newest checkpoint has the largest step.
-        step = self.state.attempt * (self.config.optimise.iterations + 1) + self.state.iteration
-        return save_checkpoint(folder, step, tensors, {}, {**state, **extra}, keep)
-
-    def _spend(self, stage: str, since: float) -> float:
-        """Add the seconds since a reading of the clock to a stage; return the clock."""
-        now = time.monotonic()
-        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - since
-        return now
+        return tensors, {}, {**state, **extra}

@@ -1,18 +1,45 @@
-"""What a perception can say of itself where nobody knows the truth."""
+"""How good a perception is: against the truth, or by what it can say of itself."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from smorl.envs.factory import tells_truth
+from smorl.evaluation.detection import evaluate_perception
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
+from smorl.representations.scalor.training.data import Source
 from smorl.representations.scalor.training.fit import spread_sequences
+from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.weights import load_weights
 from smorl.representations.video import Sequences, describe
+from smorl.runs.reporter import Reporter
 
 EPISODES, FRAMES = 20, 21
 # Filled in by a comparison with the truth.
 UNKNOWN = ("f1", "median_error_px", "identity_accuracy", "arm_detected")
+
+
+def measure_weights(
+    path: Path, config: PerceptionConfig, source: Source, data: Sequences, reporter: Reporter
+) -> dict[str, Any]:
+    """Measure what was written to `path`, against the truth where somebody knows it."""
+    weights = load_weights(path)
+    if source.video is not None or not tells_truth(config.env):
+        reporter.note("Nobody knows the truth here: the model is measured by itself.")
+        return self_report(weights.tracker(), data)
+    held_out = config.evaluation
+    reporter.note(f"Evaluating on {held_out.episodes} episodes it never saw.")
+    return evaluate_perception(
+        weights.tracker(),
+        config.env,
+        episodes=held_out.episodes,
+        seed=held_out.seed,
+        threads=config.threads,
+        threshold=weights.threshold,
+    ).numbers
 
 
 def self_report(tracker: ScalorTracker, data: Sequences) -> dict[str, Any]:
