@@ -13,9 +13,9 @@ from smorl.learners.base import LearnerConfig
 from smorl.learners.networks import NetworkConfig
 from smorl.learners.set_encoders import TorsoConfig
 from smorl.plugins import load
-from smorl.representations.base import Fixed, Representation
+from smorl.representations.base import Fixed, Perception, PictureEncoder, Representation
 from smorl.representations.ground_truth import GroundTruthObjects, GroundTruthVector
-from smorl.representations.scalor.weights import load_perception
+from smorl.representations.perceptions import load_perception
 from smorl.representations.slices import SlicedObjects
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
@@ -68,6 +68,29 @@ def test_encoders_keep_their_layout_and_their_carry_is_explicit(name):
     assert goal.position.shape == first.position.shape
     absent = ~goal.present
     assert not np.asarray(goal.what)[absent].any()
+
+
+def test_perceptions_answer_all_that_is_asked():
+    perception = load_perception("shipped:scalor-1")
+    tracker = perception.tracker()
+    for protocol, given in ((Perception, perception), (PictureEncoder, tracker)):
+        for name in [name for name in vars(protocol) if not name.startswith("_")]:
+            assert hasattr(given, name), name
+    size = perception.image_size
+    assert tracker.image_size == size
+    actions = np.zeros((ROWS, perception.actions), np.float32)
+    carry, objects = tracker.step(tracker.init(ROWS), pictures(size), actions)
+    slots = objects.present.shape
+    drawn = tracker.draw(carry)
+    assert drawn.reconstruction.shape == (ROWS, size, size, 3)
+    assert drawn.masks.shape == (*slots, size, size)
+    assert tracker.seen_now(carry).shape == slots
+    assert tracker.raw_appearance(carry).shape[:2] == slots
+    ahead = tracker.imagine(carry, np.zeros((ROWS, 3, perception.actions), np.float32))
+    assert ahead.shape == (ROWS, 3, size, size, 3)
+    assert 0 <= ahead.min() <= ahead.max() <= 1
+    film = np.repeat(pictures(2 * size)[:1], 4, axis=0)  # of any size
+    assert perception.track(film).present.shape == (4, slots[1])
 
 
 def test_representations_answer_all_that_the_loop_asks():

@@ -20,7 +20,7 @@ def test_an_unknown_name_lists_what_exists(tmp_path):
 
 
 def test_all_of_them_load_and_say_what_they_are():
-    from smorl.representations.scalor.weights import load_perception
+    from smorl.representations.perceptions import load_perception
 
     for name in shipped.names():
         path = shipped.resolve(f"shipped:{name}")

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.plugins import is_plugin, load
-from smorl.representations.base import Encoder
+from smorl.representations.base import Encoder, Perception
 from smorl.representations.ground_truth import GroundTruthObjects, GroundTruthVector
 from smorl.representations.scalor.tracking.settings import TrackerConfig
-from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.representations.slices import SlicedObjects
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
@@ -33,7 +32,7 @@ class EncoderInputs:
 
     spaces: Spaces
     identities: int | None = None
-    perception: PerceptionWeights | None = None
+    perception: Perception | None = None
     vae: BetaVae | None = None
     tracker: TrackerConfig | None = None
     slices: str | None = None

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from smorl.cli import main
-from smorl.representations.scalor.weights import load_perception
+from smorl.representations.perceptions import load_perception
 from smorl.runs.checkpoint import load_latest
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files, assert_same_results
 

@@ -13,7 +13,7 @@ from smorl.envs.factory import View
 from smorl.methods import EncoderInputs, get_method
 from smorl.presets import PRESETS, get_preset
 from smorl.replay.relabel import sample_batch
-from smorl.representations.scalor.weights import load_perception
+from smorl.representations.perceptions import load_perception
 from smorl.representations.vae.settings import batches_due
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState

@@ -12,7 +12,8 @@ from smorl import shipped
 from smorl.cli import main
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.learners.acting import LearnedAgent
-from smorl.representations.scalor.weights import load_perception, save_weights
+from smorl.representations.perceptions import load_perception
+from smorl.representations.scalor.weights import save_weights
 from smorl.runs.tensor_file import read_tensors, write_tensors
 from smorl.trained.agent_file import FORMAT, KIND, export_agent, open_file
 from smorl.trained.loading import load_run

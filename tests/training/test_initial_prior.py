@@ -7,7 +7,7 @@ import numpy as np
 from smorl.envs.rendering.cameras import get_camera, unproject
 from smorl.goals.priors import FittedPrior, NormalPrior, UniformPrior
 from smorl.presets import get_preset
-from smorl.representations.scalor.weights import load_perception
+from smorl.representations.perceptions import load_perception
 from smorl.training.initial_prior import initial_prior
 from smorl.types import ObjectLayout
 

@@ -23,7 +23,7 @@ from smorl.bench.reference_loop import ReferenceLoop
 from smorl.bench.stopwatch import Stopwatch
 from smorl.config import to_json
 from smorl.presets import get_preset
-from smorl.representations.scalor.weights import load_perception
+from smorl.representations.perceptions import load_perception
 from smorl.runs.folder import RunDir
 from smorl.runs.progress import Progress
 from smorl.training.loop import Trainer

@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
 def _run(name: str, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from smorl.representations.scalor.weights import load_perception
+    from smorl.representations.perceptions import load_perception
     from smorl.studies.footage import record
 
     torch.set_num_threads(args.threads)

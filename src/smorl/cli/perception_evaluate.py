@@ -17,8 +17,8 @@ def main(argv: list[str]) -> int:
 
     from smorl.evaluation.detection import evaluate_perception
     from smorl.evaluation.pushing import record, scores
+    from smorl.representations.perceptions import load_perception
     from smorl.representations.scalor.training.settings import HeldOutConfig
-    from smorl.representations.scalor.weights import load_perception
     from smorl.visualise.video import check_writable, write_png
     from smorl.visualise.worst_frames import worst_frames
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from smorl.cli.options import check_numbers
 
 if TYPE_CHECKING:
-    from smorl.representations.scalor.weights import PerceptionWeights
+    from smorl.representations.base import Perception
     from smorl.visualise.video import Picture
 
 
@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     if not args.out and not args.video:
         args.out = _DEFAULT
     # Imported here so that `--help` answers at once.
-    from smorl.representations.scalor.weights import load_perception
+    from smorl.representations.perceptions import load_perception
     from smorl.visualise.video import PICTURE_SUFFIXES, check_writable, write_png, write_video
 
     if args.out:
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
 
 
 def _reconstruct(
-    weights: PerceptionWeights, args: argparse.Namespace
+    weights: Perception, args: argparse.Namespace
 ) -> tuple[Picture, Iterator[Picture]]:
     """Return the reconstruction figure and film of one episode."""
     from smorl.visualise.reconstructions import film, panel, trace
@@ -51,9 +51,7 @@ def _reconstruct(
     return panel(episode, args.every, args.zoom), film(episode, args.zoom)
 
 
-def _dream(
-    weights: PerceptionWeights, args: argparse.Namespace
-) -> tuple[Picture, Iterator[Picture]]:
+def _dream(weights: Perception, args: argparse.Namespace) -> tuple[Picture, Iterator[Picture]]:
     """Return the figure and film of imagined episodes, and say how good they are."""
     from smorl.studies.imagination import imagination_film, imagination_panel, imagine
 

@@ -104,13 +104,13 @@ def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, di
     """Play one run, or random actions before its eyes; return what happened and its row."""
     import torch
 
-    from smorl.representations.scalor.tracking.tracker import ScalorTracker
+    from smorl.methods import get_method
     from smorl.studies.tracking import random_actions, study_tracking
     from smorl.trained.loading import load_run
     from smorl.training.scores import rewards_over_training
 
     run = load_run(name)
-    if not isinstance(run.encoder, ScalorTracker):
+    if not get_method(run.config.method).needs_perception:
         raise InvalidInput(
             f"{name} is a {run.config.method} run, and only objects tracked in pictures have IDs "
             f"that can go astray; use a run of e.g. visual-rearrange-2."

@@ -8,7 +8,7 @@ from typing import Any
 from smorl.cluster.ray import connect
 from smorl.config import to_json
 from smorl.errors import SmorlError
-from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.representations.base import Perception
 from smorl.training.ahead import Order, RoundPlayer, rows_of
 from smorl.training.settings import RunConfig
 from smorl.types import Episode
@@ -23,7 +23,7 @@ class RayCollectors:
     """
 
     def __init__(
-        self, config: RunConfig, perception: PerceptionWeights | None, address: str | None = None
+        self, config: RunConfig, perception: Perception | None, address: str | None = None
     ) -> None:
         number = config.collect.collectors
         self._ray = connect(address, number * config.threads)

@@ -15,8 +15,8 @@ from smorl.errors import InvalidInput
 from smorl.plugins import trust_named
 from smorl.presets import get_preset
 from smorl.presets.perception import get_perception_preset
+from smorl.representations.base import Perception
 from smorl.representations.scalor.training.settings import PerceptionConfig
-from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.trained.loading import LoadedRun, load_run
 from smorl.training.settings import RunConfig, customised
 
@@ -57,9 +57,9 @@ def load(name: str | Path, env: str | None = None, *, threads: int | None = 1) -
     return load_run(name, env)
 
 
-def load_perception(name: str | Path, *, threads: int | None = 1) -> PerceptionWeights:
+def load_perception(name: str | Path, *, threads: int | None = 1) -> Perception:
     """Open `shipped:scalor-2`, a perception run or its weights file; `.track(frames)` uses it."""
-    from smorl.representations.scalor.weights import load_perception as load_weights
+    from smorl.representations.perceptions import load_perception as load_weights
 
     use_threads(threads)
     return load_weights(name)

@@ -12,11 +12,11 @@ from typing import Any
 from smorl.config import to_json
 from smorl.methods import get_method
 from smorl.presets.perception import PERCEPTION_PRESETS
+from smorl.representations.base import Perception
 from smorl.representations.own_video import load_video
 from smorl.representations.scalor.training.data import Source, Stopped, remove_sequences
 from smorl.representations.scalor.training.loop import PerceptionTrainer
 from smorl.representations.scalor.training.settings import PerceptionConfig, total_frames
-from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.representations.video_files import load_sequences
 from smorl.runs.folder import RunDir
 from smorl.runs.progress import Progress, Stage, Words
@@ -89,7 +89,7 @@ def run_training(
 
 
 @contextmanager
-def _collecting(config: RunConfig, perception: PerceptionWeights | None) -> Iterator[Any]:
+def _collecting(config: RunConfig, perception: Perception | None) -> Iterator[Any]:
     """Open the collectors that the settings ask for; None if the run collects by itself."""
     if not config.collect.collectors:
         yield None
@@ -172,7 +172,7 @@ def _obtain_perception(
     first: PerceptionConfig | None,
     quiet: bool,
     stages: list[Stage],
-) -> PerceptionWeights | None:
+) -> Perception | None:
     """Return the run's perception, trained first if need be; None if the user stopped that."""
     frames = 1 if first is None else total_frames(first.optimise)
     leg = stages[0] if first is not None else None

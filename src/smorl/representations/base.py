@@ -2,11 +2,12 @@
 
 An `Encoder` turns observations into objects; its recurrent state is explicit, it goes in and comes
 out. A `Representation` is an encoder with what training it along a run takes. Whoever is trained
-before the run, or not at all, is `Fixed`.
+before the run, or not at all, is `Fixed`. What was trained before a run is a `Perception`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -34,6 +35,83 @@ class Encoder(Protocol):
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode goal observations, each on its own, without history."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The model's view of the last frame, floats in [0, 1]; masks (B, N, S, S) per slot."""
+
+    reconstruction: np.ndarray
+    foreground: np.ndarray
+    background: np.ndarray
+    masks: np.ndarray
+
+
+class PictureEncoder(Encoder, Protocol):
+    """An encoder of pictures that can show what it has seen, and what it expects."""
+
+    @property
+    def image_size(self) -> int:
+        """Pixels of a side of the pictures that it takes."""
+        ...
+
+    def draw(self, carry: Any) -> Drawing:
+        """Return what it makes of the last frame, and a mask per slot."""
+        ...
+
+    def seen_now(self, carry: Any) -> np.ndarray:
+        """Which slots (B, N) were in the last frame itself, not only remembered?"""
+        ...
+
+    def raw_appearance(self, carry: Any) -> np.ndarray:
+        """Return appearances (B, N, W) as inferred from the last frame alone."""
+        ...
+
+    def imagine(self, carry: Any, actions: np.ndarray) -> np.ndarray:
+        """Return pictures (B, T, S, S, 3) in [0, 1] of what it expects of actions (B, T, A)."""
+        ...
+
+
+class Perception(Protocol):
+    """Something trained before a run that sees objects in pictures, kept in one file."""
+
+    @property
+    def digest(self) -> str | None:
+        """The hash of the file it was read from."""
+        ...
+
+    @property
+    def env(self) -> str:
+        """The environment whose pictures it was trained on."""
+        ...
+
+    @property
+    def actions(self) -> int:
+        """How many numbers the actions have that it was trained with."""
+        ...
+
+    @property
+    def image_size(self) -> int:
+        """Pixels of a side of the pictures that it takes."""
+        ...
+
+    @property
+    def threshold(self) -> float:
+        """The largest distance of appearances that counts as the same object."""
+        ...
+
+    @property
+    def prior(self) -> dict[str, np.ndarray]:
+        """Where objects were in its data, as arrays for `goals.priors.from_arrays`."""
+        ...
+
+    def tracker(self, config: Any = None) -> PictureEncoder:
+        """Return the encoder, by settings of its own kind or by its usual ones."""
+        ...
+
+    def track(self, frames: np.ndarray, actions: np.ndarray | None = None) -> ObjectSet:
+        """Follow the objects of a video uint8 (T, H, W, 3): a set of arrays (T, N, .)."""
         ...
 
 

@@ -65,10 +65,10 @@ def read_tensors(
     return arrays, header
 
 
-def kind_of(path: Path) -> str | None:
+def kind_of(path: Path, data: bytes | None = None) -> str | None:
     """Return what kind of weights a file says it holds, None if it says nothing."""
     try:
-        return _description(read_bytes(path))["kind"]
+        return _description(read_bytes(path) if data is None else data)["kind"]
     except (DamagedFile, SafetensorError, ValueError, KeyError, TypeError):
         return None
 

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection import HELD_OUT
-from smorl.representations.scalor.tracking.tracker import ScalorTracker
+from smorl.representations.base import PictureEncoder
 from smorl.representations.video import episode_plan
 from smorl.visualise.overlay import (
     LABEL_SIZE,
@@ -51,7 +50,7 @@ class Imagination:
 
 
 def imagine(
-    tracker: ScalorTracker,
+    tracker: PictureEncoder,
     env_id: str,
     steps: int,
     episodes: int = 3,
@@ -74,8 +73,7 @@ def imagine(
     for t in range(observed):
         carry, _ = tracker.step(carry, images[:, t], actions[:, t])
         seen.append(tracker.draw(carry).reconstruction)
-    _, ahead = tracker.model.imagine(carry.state, torch.from_numpy(actions[:, observed:]))
-    drawn = ahead.permute(0, 1, 3, 4, 2).clamp(0, 1).numpy()
+    drawn = tracker.imagine(carry, actions[:, observed:])
     return Imagination(images, np.concatenate([np.stack(seen, 1), drawn], 1), observed)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from smorl.errors import InvalidInput
-from smorl.representations.scalor.weights import load_perception
+from smorl.representations.perceptions import load_perception
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.weights import load_vae
 from smorl.runs.tensor_file import kind_of

@@ -1,4 +1,4 @@
-"""What SCALOR's tracker reports along recorded episodes, for the analyses."""
+"""What a tracker reports along recorded episodes, for the analyses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smorl.evaluation.detection_metrics import Bools, Detections
-from smorl.representations.scalor.tracking.tracker import ScalorTracker
+from smorl.representations.base import PictureEncoder
 from smorl.studies.footage import Footage, Progress, pictures
 
 _ROWS = 50  # episodes tracked side by side
@@ -38,13 +38,13 @@ class Sightings:
 
 
 def watch(
-    tracker: ScalorTracker,
+    tracker: PictureEncoder,
     footage: Footage,
     foreground: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Sightings, NDArray[np.uint8]]:
     """Track every episode from its first frame; also return the pictures (E, T, S, S, 3)."""
-    images = pictures(footage, tracker.model.config.image_size)
+    images = pictures(footage, tracker.image_size)
     parts = []
     for start in range(0, len(footage), _ROWS):
         rows = slice(start, start + _ROWS)
@@ -56,7 +56,7 @@ def watch(
 
 
 def _watch(
-    tracker: ScalorTracker,
+    tracker: PictureEncoder,
     images: NDArray[np.uint8],
     actions: NDArray[np.float32],
     foreground: bool,
@@ -64,7 +64,7 @@ def _watch(
     carry, frames = tracker.init(len(images)), []
     for t in range(images.shape[1]):
         carry, objects = tracker.step(carry, images[:, t], actions[:, t])
-        seen = objects.present & (carry.age == 0)
+        seen = objects.present & tracker.seen_now(carry)
         on = np.zeros((*seen.shape, *images.shape[2:4]), bool)
         if foreground:
             on = (tracker.draw(carry).masks > _FOREGROUND) & seen[..., None, None]
@@ -72,7 +72,7 @@ def _watch(
             {
                 "seen": seen,
                 "what": objects.what,
-                "raw": carry.objects.what.numpy(),
+                "raw": tracker.raw_appearance(carry),
                 "position": objects.position,
                 "box": foreground_box(on),
                 "colour": foreground_colour(images[:, t], on),

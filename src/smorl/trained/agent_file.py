@@ -22,7 +22,8 @@ from smorl.errors import InvalidInput
 from smorl.files import read_bytes
 from smorl.formats import check_kinds, understood
 from smorl.methods import get_method
-from smorl.representations.scalor.weights import PerceptionWeights, load_weights
+from smorl.representations.base import Perception
+from smorl.representations.perceptions import read_perception
 from smorl.runs.checkpoint import Checkpoint, load_latest
 from smorl.runs.folder import CONFIG, RunDir
 from smorl.runs.identity import require_same_run
@@ -46,7 +47,7 @@ class SavedAgent:
     config: RunConfig
     checkpoint: Checkpoint
     spaces: Spaces  # of the environment it was trained in
-    perception: PerceptionWeights | None  # of methods that see pixels
+    perception: Perception | None  # of methods that see pixels
 
 
 def open_folder(path: Path) -> SavedAgent:
@@ -58,7 +59,7 @@ def open_folder(path: Path) -> SavedAgent:
     if checkpoint is None:
         raise InvalidInput(f"{path} has no checkpoint yet; let `smorl train` run a little longer.")
     perception = (
-        load_weights(path / PERCEPTION) if get_method(config.method).needs_perception else None
+        read_perception(path / PERCEPTION) if get_method(config.method).needs_perception else None
     )
     require_same_run(path, checkpoint, run.config, perception and perception.digest)
     with understood(checkpoint.path, "an agent"):
@@ -112,18 +113,18 @@ def open_file(path: Path) -> SavedAgent:
     return SavedAgent(config, checkpoint, spaces, perception)
 
 
-def _perception(path: Path, noted: dict, data: np.ndarray | None) -> PerceptionWeights:
+def _perception(path: Path, noted: dict, data: np.ndarray | None) -> Perception:
     """Return the perception inside the file, or the shipped one it names."""
     with understood(path, "a perception"):
         check_kinds(noted, {"sha256": str, "shipped": str | None}, "perception")
     if data is not None:
-        return load_weights(path, data.tobytes())
+        return read_perception(path, data.tobytes())
     if noted["shipped"] is None:
         raise damaged(path, "it holds no perception and names none")
     file = shipped.resolve(noted["shipped"])
     if _hash(file.read_bytes()) != noted["sha256"]:
         raise damaged(path, f"it was trained with another {noted['shipped']} than this smorl ships")
-    return load_weights(file)
+    return read_perception(file)
 
 
 def _spaces(data: dict[str, Any]) -> Spaces:

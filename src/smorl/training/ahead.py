@@ -22,7 +22,7 @@ from smorl.envs.factory import View, make_envs
 from smorl.errors import InvalidInput
 from smorl.methods import EncoderInputs
 from smorl.plugins import trust_named
-from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.representations.base import Perception
 from smorl.runs.checkpoint import Checkpoint
 from smorl.seeding import stream
 from smorl.training.collector import collect, explorer, join
@@ -57,13 +57,13 @@ class Collectors(Protocol):
 class RoundPlayer:
     """Plays parts of rounds: an environment and an agent of its own, told anew by every order."""
 
-    def __init__(self, config: dict, rows: int, perception: PerceptionWeights | None) -> None:
+    def __init__(self, config: dict, rows: int, perception: Perception | None) -> None:
         # Whoever sends the settings has them in use, so that the user has been asked there.
         trust_named([config["method"], config["env"], config["learner"]["kind"]])
         self.config = from_json(RunConfig, config)
         view = self.config.view
         if perception is not None:
-            view = View(image_size=perception.config.image_size)
+            view = View(image_size=perception.image_size)
         self.envs = make_envs(
             self.config.env, rows, self.config.threads, goal_images=False, view=view
         )

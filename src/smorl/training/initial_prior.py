@@ -7,7 +7,7 @@ import numpy as np
 from smorl.envs.rendering.cameras import get_camera, project_onto_table
 from smorl.goals.base import GoalConfig
 from smorl.goals.priors import EmpiricalPrior, NormalPrior, Prior, UniformPrior, from_arrays
-from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.representations.base import Perception
 from smorl.training.settings import RunConfig
 from smorl.types import ObjectLayout
 
@@ -15,9 +15,7 @@ _CAMERA = "zoomed_in"  # the visual environments' own
 _PLACES = 4000
 
 
-def initial_prior(
-    config: RunConfig, layout: ObjectLayout, perception: PerceptionWeights | None
-) -> Prior:
+def initial_prior(config: RunConfig, layout: ObjectLayout, perception: Perception | None) -> Prior:
     """Return the prior that goals are drawn from at first; some methods fit a better one later."""
     if config.latent is not None:
         # Skew-Fit has seen nothing to draw goals from yet.

@@ -18,7 +18,7 @@ from smorl.errors import Diverged, InvalidInput
 from smorl.evaluation.evaluate import Evaluation, evaluate
 from smorl.methods import EncoderInputs, get_method
 from smorl.replay.image_files import PictureFiles
-from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.representations.base import Perception
 from smorl.runs.checkpoint import Checkpoint
 from smorl.runs.folder import RunDir
 from smorl.runs.reporter import Reporter
@@ -52,7 +52,7 @@ class Trainer(Resumable):
         run: RunDir,
         reporter: Reporter,
         *,
-        perception: PerceptionWeights | None = None,
+        perception: Perception | None = None,
         tensorboard: bool = False,
         collectors: Collectors | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class Trainer(Resumable):
         rows = config.collect.num_envs
         self.view = config.view
         if perception is not None:
-            self.view = View(image_size=perception.config.image_size)
+            self.view = View(image_size=perception.image_size)
         self.envs = make_envs(config.env, rows, config.threads, goal_images=False, view=self.view)
         check_goals(self.envs, config.env)
         self.spaces = spaces_of(self.envs)

@@ -11,16 +11,16 @@ from smorl.envs.contract import spaces_of
 from smorl.envs.factory import make_envs
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.methods import get_method
+from smorl.representations.base import Perception
+from smorl.representations.perceptions import (
+    FILE,
+    keep_perception,
+    load_perception,
+    read_perception,
+)
 from smorl.representations.scalor.training.data import Source, remove_sequences
 from smorl.representations.scalor.training.loop import PerceptionTrainer
 from smorl.representations.scalor.training.settings import PerceptionConfig
-from smorl.representations.scalor.weights import (
-    FILE,
-    PerceptionWeights,
-    load_perception,
-    load_weights,
-    save_weights,
-)
 from smorl.runs.folder import RunDir
 from smorl.runs.reporter import Reporter
 from smorl.training.settings import PERCEPTION, RunConfig
@@ -66,7 +66,7 @@ def check_perception(config: RunConfig, path: Path, presets: Iterable[str]) -> N
 
 def obtain_perception(
     config: RunConfig, path: Path, preset: PerceptionConfig | None, train: Train, reporter: Reporter
-) -> PerceptionWeights | None:
+) -> Perception | None:
     """Return the perception of the run in `path`, trained first if need be (Alg. 2, lines 1-3).
 
     `config` has passed `check_perception`. `preset` is what to train if `config.perception` names a
@@ -75,15 +75,14 @@ def obtain_perception(
     """
     own, source = path / PERCEPTION, config.perception
     if own.exists():
-        return load_weights(own)
+        return read_perception(own)
     if preset is not None:
         command = f"smorl perception train {config.perception} --seed {config.seed}"
         if not _trained(path / FOLDER, preset, command, train, reporter):
             return None
         source = path / FOLDER / FILE
     assert source is not None, "checked before"
-    save_weights(own, load_perception(source))
-    return load_weights(own)
+    return keep_perception(source, own)
 
 
 def _trained(

@@ -10,13 +10,13 @@ from safetensors.numpy import load_file, save_file
 from smorl.config import to_json
 from smorl.errors import DamagedFile, InvalidInput
 from smorl.presets.perception import debug
+from smorl.representations.perceptions import keep_perception, load_perception, read_perception
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.scalor.weights import (
     FORMAT,
     KIND,
     PerceptionWeights,
-    load_perception,
     load_weights,
     rounded,
     save_weights,
@@ -150,3 +150,19 @@ def test_runs_and_names_are_found(path, tmp_path):
         load_perception(tmp_path / "nowhere")
     with pytest.raises(InvalidInput, match="come with the package"):
         load_perception("shipped:nothing")
+
+
+def test_a_perception_is_kept_as_the_bytes_it_has(path, tmp_path):
+    kept = keep_perception(path.parent, tmp_path / "own.safetensors")
+    assert (tmp_path / "own.safetensors").read_bytes() == path.read_bytes()
+    assert kept.digest == load_weights(path).digest
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DamagedFile):
+        keep_perception(path, tmp_path / "damaged.safetensors")
+    assert not (tmp_path / "damaged.safetensors").exists()
+
+
+def test_what_holds_something_else_is_refused(tmp_path):
+    write_tensors(tmp_path / "other", "vae", 1, {"a": np.zeros(3, np.float32)}, {})
+    with pytest.raises(DamagedFile, match="it holds 'vae'"):
+        read_perception(tmp_path / "other")

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from smorl import shipped
 from smorl.config import from_json, to_json
 from smorl.errors import InvalidInput
 from smorl.files import read_bytes
@@ -36,7 +35,6 @@ from smorl.runs.tensor_file import (
 )
 from smorl.types import ObjectSet
 
-FILE = "weights.safetensors"
 KIND, FORMAT = "scalor", 2
 _LARGEST = float(np.finfo(np.float16).max)
 _KINDS = {"config": {}, "threshold": int | float, "meta": {"env": str}}
@@ -93,6 +91,11 @@ class PerceptionWeights:
         return ObjectSet(**{n: np.concatenate([getattr(o, n) for o in found]) for n in names})
 
     @property
+    def image_size(self) -> int:
+        """Pixels of a side of the pictures that it takes."""
+        return self.config.image_size
+
+    @property
     def actions(self) -> int:
         """How many numbers the actions have that it was trained with."""
         return self.model.actions
@@ -140,30 +143,6 @@ def load_weights(path: Path, data: bytes | None = None) -> PerceptionWeights:
         meta=header["meta"],
         digest=hashlib.sha256(data).hexdigest(),
     )
-
-
-def load_perception(name: str | Path) -> PerceptionWeights:
-    """Load `shipped:scalor-2`, the weights of a run folder, or a weights file."""
-    if shipped.is_shipped(str(name)):
-        return load_weights(shipped.resolve(str(name)))
-    path = Path(name)
-    if path.is_dir():
-        if not (path / FILE).is_file():
-            known = (path / "config.json").is_file()
-            remedy = (
-                "it is not finished, or not a perception run; `smorl perception train` makes them"
-                if known
-                else "it is not a run; `smorl perception train` makes one"
-            )
-            raise InvalidInput(f"{path} has no {FILE}: {remedy}.")
-        path = path / FILE
-    elif not path.exists():
-        listed = ", ".join(shipped.PREFIX + n for n in shipped.names()) or "none yet"
-        raise InvalidInput(
-            f"{path} is not a run: there is nothing of that name. `smorl perception train` makes "
-            f"runs; shipped with the package: {listed}."
-        )
-    return load_weights(path)
 
 
 def _action_size(path: Path, arrays: dict[str, np.ndarray]) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from smorl.errors import InvalidInput
+from smorl.representations.base import Drawing
 from smorl.representations.scalor.model.geometry import paste_each
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import Slots, nearness
+from smorl.representations.scalor.tracking.carry import Carry
 from smorl.representations.scalor.tracking.masks import extent_of, visible_pixels
 from smorl.representations.scalor.tracking.memory import (
     Looks,
@@ -31,31 +33,6 @@ _LEAST_PIXELS = 8  # an object that covers fewer is not there
 _WHOLE = 2.0  # image coordinates: as much as a picture holds
 DEFAULT_SAME = 0.5  # where no perception says better: codes of different objects are sqrt(2) apart
 _ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
-
-
-@dataclass(frozen=True)
-class Carry:
-    """Tracker state of B rows. `age` counts frames since an object was last seen (0: now)."""
-
-    state: State
-    memory: Memory
-    objects: Slots  # what the last step returned: live objects, then remembered ones
-    age: np.ndarray  # (B, N) int
-    ids: np.ndarray  # (B, N) int64, -1 where empty
-    new: np.ndarray  # (B, N) bool: found in the last frame
-    looks: Looks  # appearance over time, as returned but not normalised
-    place: Tensor  # (B, N, 2) positions, as returned
-    frame: Sketch | None = None
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """The model's view of the last frame, floats in [0, 1]; masks (B, N, S, S) per slot."""
-
-    reconstruction: np.ndarray
-    foreground: np.ndarray
-    background: np.ndarray
-    masks: np.ndarray
 
 
 class ScalorTracker:
@@ -164,6 +141,24 @@ class ScalorTracker:
         parts = (*paint(self.model, carry.frame), carry.frame.background)
         pictures = [p.permute(0, 2, 3, 1).clamp(0, 1).numpy() for p in parts]
         return Drawing(*pictures, masks=pasted.clamp(0, 1).numpy())
+
+    @property
+    def image_size(self) -> int:
+        """Pixels of a side of the pictures that it takes."""
+        return self.model.config.image_size
+
+    def seen_now(self, carry: Carry) -> np.ndarray:
+        """Which slots (B, N) were in the last frame itself, not only remembered?"""
+        return carry.age == 0
+
+    def raw_appearance(self, carry: Carry) -> np.ndarray:
+        """Return z^what (B, N, W) as the model infers it."""
+        return carry.objects.what.numpy()
+
+    def imagine(self, carry: Carry, actions: np.ndarray) -> np.ndarray:
+        """Return pictures (B, T, S, S, 3): what the prior expects of actions (B, T, A)."""
+        _, ahead = self.model.imagine(carry.state, torch.from_numpy(actions))
+        return ahead.permute(0, 1, 3, 4, 2).clamp(0, 1).numpy()
 
     def _go_on(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
         return track(self.model, state, images, self.model.encode(images), action, first=False)

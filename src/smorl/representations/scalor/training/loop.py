@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from smorl.errors import Diverged, RunConflict
+from smorl.representations.perceptions import FILE
 from smorl.representations.scalor.tracking.diagnostics import (
     NOT_FINITE,
     Finding,
@@ -36,7 +37,7 @@ from smorl.representations.scalor.training.self_check import check, judge
 from smorl.representations.scalor.training.settings import PerceptionConfig
 from smorl.representations.scalor.training.state import PerceptionState, Window
 from smorl.representations.scalor.training.step import train_step
-from smorl.representations.scalor.weights import FILE, rounded, save_weights
+from smorl.representations.scalor.weights import rounded, save_weights
 from smorl.representations.video import Sequences, describe, median_background
 from smorl.runs.checkpoint import Checkpoint
 from smorl.runs.folder import RunDir

@@ -1,0 +1,64 @@
+"""Trained perceptions by name, and the one table of which kinds there are.
+
+A kind is a module with `load_weights` and `save_weights`, imported when a file says that it holds
+such weights.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from smorl import shipped
+from smorl.errors import InvalidInput
+from smorl.files import copy_file
+from smorl.representations.base import Perception
+from smorl.runs.tensor_file import kind_of
+
+FILE = "weights.safetensors"  # in the folder of a perception run
+KINDS = {"scalor": "smorl.representations.scalor.weights"}
+
+
+def read_perception(path: Path, data: bytes | None = None) -> Perception:
+    """Read a weights file, verified; `data` is its content, if it lies within another file."""
+    # What says nothing of its kind is for the first one to refuse, in words.
+    kind = kind_of(path, data)
+    module: Any = import_module(KINDS.get(kind or "", next(iter(KINDS.values()))))
+    return module.load_weights(path, data)
+
+
+def keep_perception(name: str | Path, path: Path) -> Perception:
+    """Copy the file of a perception to `path`, whole or not at all, and read it there."""
+    load_perception(name)  # verified before it is kept
+    copy_file(file_of(name), path)
+    return read_perception(path)
+
+
+def load_perception(name: str | Path) -> Perception:
+    """Load `shipped:scalor-2`, the weights of a run folder, or a weights file."""
+    return read_perception(file_of(name))
+
+
+def file_of(name: str | Path) -> Path:
+    """Return the weights file that a name stands for; raise if there is none."""
+    if shipped.is_shipped(str(name)):
+        return shipped.resolve(str(name))
+    path = Path(name)
+    if path.is_dir():
+        if not (path / FILE).is_file():
+            known = (path / "config.json").is_file()
+            remedy = (
+                "it is not finished, or not a perception run; `smorl perception train` makes them"
+                if known
+                else "it is not a run; `smorl perception train` makes one"
+            )
+            raise InvalidInput(f"{path} has no {FILE}: {remedy}.")
+        path = path / FILE
+    elif not path.exists():
+        listed = ", ".join(shipped.PREFIX + n for n in shipped.names()) or "none yet"
+        raise InvalidInput(
+            f"{path} is not a run: there is nothing of that name. `smorl perception train` makes "
+            f"runs; shipped with the package: {listed}."
+        )
+    return path
