@@ -61,7 +61,9 @@ def open_folder(path: Path) -> SavedAgent:
     perception = (
         read_perception(path / PERCEPTION) if get_method(config.method).needs_perception else None
     )
-    require_same_run(path, checkpoint, run.config, perception and perception.digest)
+    require_same_run(
+        path, checkpoint, run.config, None if perception is None else perception.digest
+    )
     with understood(checkpoint.path, "an agent"):
         spaces = _spaces(checkpoint.state["spaces"])
     return SavedAgent(config, checkpoint, spaces, perception)

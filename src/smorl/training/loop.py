@@ -71,7 +71,7 @@ class Trainer(Resumable):
             reporter.note(note)
         super().__init__(
             run, reporter, EVALUATION_COLUMNS, minutes=config.checkpoint_minutes,
-            perception=perception and perception.digest, tensorboard=tensorboard,
+            perception=None if perception is None else perception.digest, tensorboard=tensorboard,
         )  # fmt: skip
         self.pictures = PictureFiles(run.path / "pictures")
         self.distance: float | None = None
