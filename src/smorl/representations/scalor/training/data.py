@@ -104,8 +104,8 @@ def open_pushes(
 
 def together(one: Sequences, two: Sequences) -> Sequences:
     """Return both rounds as one, the random one first."""
-    pairs = ((one.images, two.images), (one.actions, two.actions))
-    return Sequences(one.env, one.seed, *(np.concatenate(pair) for pair in pairs))
+    images = np.concatenate((one.images, two.images))
+    return Sequences(one.env, one.seed, images, np.concatenate((one.actions, two.actions)))
 
 
 def _progress(reporter: Reporter, stopped: Callable[[], bool]) -> Progress:
