@@ -39,12 +39,12 @@ check-main-job: setup ## half an hour: the main job from scratch with a fresh se
 	$(BIN)/python -m pytest -m main_job -s $(TEST_ARGS)
 
 test-browser: setup ## the live page in a real browser (installs Debian's Chromium where it can)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]" \
+	@timeout 120 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]" \
 		|| echo "test-browser: could not install Playwright; the tests will be skipped"
-	@command -v chromium >/dev/null || (apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-		apt-get install -y -qq --no-install-recommends chromium >/dev/null) \
+	@command -v chromium >/dev/null || (timeout 60 apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+		timeout 240 apt-get install -y -qq --no-install-recommends chromium >/dev/null) \
 		|| echo "test-browser: could not install chromium (apt, as root); the tests will be skipped"
-	$(BIN)/python -m pytest -m browser tests/browser $(TEST_ARGS)
+	timeout -k 10 480 $(BIN)/python -m pytest -m browser tests/browser $(TEST_ARGS)
 
 faults: setup ## the fault campaign: kills, mutations, fuzzing, full disks, soak (docs/reliability.md)
 	$(BIN)/python -m tests.faults

@@ -3,7 +3,7 @@
 import pytest
 
 from smorl.cli import main
-from smorl.cli.view import choices
+from smorl.cli.view import _announce, choices
 from smorl.errors import InvalidInput
 
 
@@ -30,3 +30,12 @@ def test_the_named_agent_comes_first_and_once():
 def test_a_run_that_does_not_exist_is_refused():
     with pytest.raises(InvalidInput, match="neither"):
         choices("runs/of-nobody")
+
+
+def test_a_page_for_the_whole_network_comes_with_a_warning(capsys):
+    _announce("http://0.0.0.0:8080", "0.0.0.0")
+    assert "anybody on this network" in capsys.readouterr().err
+    _announce("http://127.0.0.1:8080", "127.0.0.1")
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "http://127.0.0.1:8080" in said.out

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import gc
 import time
 import urllib.error
 import urllib.request
+import weakref
 
 import msgspec
 import pytest
@@ -13,6 +15,7 @@ from viser import _messages as messages
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from smorl.envs.tabletop.checks import TABLE_HIGH, TABLE_LOW
 from smorl.page.casting import Seat
 from smorl.page.server import Page, PageSettings
 from smorl.page.table import Setup
@@ -111,3 +114,88 @@ def test_broken_messages_end_one_visit_and_no_other(page, raw):
         until(lambda: first.scene and first.scene[0].steps > steps + 1)
 
     stay(page, others)
+
+
+def drag(client, grip, place, phase):
+    """A gesture on the first ring, as a browser sends it."""
+    return msgspec.msgpack.encode(
+        {
+            "type": "SceneNodeDragMessage",
+            "phase": phase,
+            "name": "/table-0/goal-0/ring",
+            "instance_index": None,
+            "start_position": grip,
+            "start_screen_pos": (0.5, 0.5),
+            "end_position": place,
+            "end_screen_pos": (0.5, 0.5),
+            "button": "left",
+            "modifier": None,
+            "owner": str(client),
+        }
+    )
+
+
+def drawn(page):
+    (visitor,) = page._visitors.values()
+    return visitor._stages and visitor._stages[0]._drawn
+
+
+async def _flood(page, places, look):
+    protocol = f"viser-v{viser.__version__}"
+    address = page.address.replace("http", "ws")
+    async with connect(address, subprotocols=[protocol], max_size=None) as socket:
+
+        async def take():  # what the page sends must be taken, or it waits
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    await socket.recv()
+
+        reading = asyncio.create_task(take())
+        await socket.send(msgspec.msgpack.encode(CAMERA))
+        await asyncio.to_thread(until, lambda: page.sessions() and page.sessions()[0].scene)
+        await asyncio.to_thread(until, lambda: drawn(page))
+        client, ring = next(iter(page._visitors)), page.sessions()[0].scene[0].body.goals[0]
+        grip = (*ring.tolist(), 0.0)
+        await socket.send(drag(client, grip, grip, "start"))
+        for place in places:
+            await socket.send(drag(client, grip, place, "update"))
+        await socket.send(drag(client, grip, places[-1], "end"))
+        await asyncio.to_thread(look)
+        reading.cancel()
+
+
+def test_a_drag_reaches_the_table_and_a_flood_of_them_fills_nothing(page):
+    """Places far outside and no numbers at all among them; the last one is where it stays."""
+    strange = [(9.0, 9.0, 9.0), (float("nan"),) * 3, (1e300, -1e300, -1e300), (0.0, 2.0, 1.0)]
+    places = 200 * [*strange, (0.1, 0.6, 0.0)]
+
+    def look():
+        (session,) = page.sessions()
+        assert len(session._inbox) <= 2
+        until(lambda: abs(session.scene[0].body.goals[0] - (0.1, 0.6)).max() < 0.06)
+        steps = session.scene[0].steps
+        until(lambda: session.scene[0].steps > steps + 2)
+        goals = session.scene[0].body.goals
+        assert (goals >= TABLE_LOW).all()
+        assert (goals <= TABLE_HIGH).all()
+
+    asyncio.run(_flood(page, places, look))
+    until(lambda: not page.sessions())
+
+
+def test_who_leaves_is_cleared_away_completely(page):
+    kept = []
+
+    def look():
+        until(lambda: page.sessions() and page.sessions()[0].scene)
+        kept.append(weakref.ref(page.sessions()[0]._tables[0]))
+
+    for _ in range(3):
+        stay(page, look)
+        until(lambda: not page.sessions())
+
+    def freed():
+        gc.collect()
+        return all(table() is None for table in kept)
+
+    until(freed)

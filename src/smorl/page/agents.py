@@ -92,7 +92,8 @@ class AgentPlayer:
         elif view.matched is None:
             words = "It works on a sub-goal whose object it does not find at the moment."
         else:
-            words = f"It works on object {view.matched + 1}. Solved: {solved} of {found}."
+            thing = f"object {view.matched + 1}" if self._boxes else f"puck {view.matched}"
+            words = f"It works on {thing}. Solved: {solved} of {found}."
         scores = actor.chooser.scores(actor.situation) if actor.config.order == "gain" else None
         return Thoughts(
             words,

@@ -15,14 +15,13 @@ import numpy as np
 import viser
 from viser import _messages as messages
 
-from smorl.envs.rendering.cameras import Camera
 from smorl.page.casting import Casting, Seat
 from smorl.page.following import Progress
 from smorl.page.requests import Request
 from smorl.page.session import Session
 from smorl.page.stage import FLOOR
 from smorl.page.table import Setup, Snapshot
-from smorl.page.visitor import Visitor
+from smorl.page.visitor import VIEW, Visitor
 from smorl.page.words import BROKEN, FULL, TITLE
 
 VISITORS = 4
@@ -31,8 +30,6 @@ _SCENE_RATE = 25
 # Seconds after which the control thread looks for newcomers.
 _PATIENCE = 0.02
 _LOG = logging.getLogger(__name__)
-# The table in the middle, the arm behind it.
-_VIEW = Camera((0.0, 0.5, 0.1), distance=1.5, elevation=-35.0, azimuth=242.0)
 
 
 @dataclass(frozen=True)
@@ -218,9 +215,9 @@ def _refuse_uploads(client: viser.ClientHandle) -> None:
 
 
 def _set_scene(server: viser.ViserServer) -> None:
-    server.initial_camera.position = _VIEW.position
-    server.initial_camera.look_at = _VIEW.lookat
-    server.initial_camera.fov = float(np.radians(_VIEW.fovy))
+    server.initial_camera.position = VIEW.position
+    server.initial_camera.look_at = VIEW.lookat
+    server.initial_camera.fov = float(np.radians(VIEW.fovy))
     server.scene.set_up_direction("+z")
     # Light that a computer without a graphics card can draw: no shadows, and no mirrored room.
     server.scene.configure_default_lights(cast_shadow=False)

@@ -21,7 +21,8 @@ _TABLE_SIZE, _TABLE_MIDDLE = (0.8, 0.5, 0.03), (0.0, 0.6, -0.0155)
 _TABLE_RGB, _FLOOR_RGB = (232, 228, 220), (205, 210, 214)
 # The invisible walls of the simulator, drawn as low glass: inner faces, metres.
 _WALL_X, _WALL_Y, _WALL_HEIGHT, _WALL_RGB = 0.245, (0.355, 0.755), 0.02, (150, 175, 190)
-_RING_RADIUS, _RING_WIDTH, _RING_HEIGHT = PUCK_RADIUS + 0.012, 0.008, 0.003
+# Wide enough to be grabbed where a puck lies in it.
+RING_RADIUS, RING_WIDTH, _RING_HEIGHT = PUCK_RADIUS + 0.02, 0.014, 0.003
 _PLAN_RGB = (0, 84, 147)
 # Lines lie just above the pucks, so that nothing hides them.
 _LINE_HEIGHT = 2 * PUCK_HALF_HEIGHT + 0.004
@@ -145,13 +146,13 @@ class Stage:
         name = f"{self._root}/goal-{index}"
         ring = scene.add_mesh_simple(
             f"{name}/ring",
-            *tube(_RING_RADIUS, _RING_WIDTH, _RING_HEIGHT),
+            *tube(RING_RADIUS, RING_WIDTH, _RING_HEIGHT),
             color=rgb,
             cast_shadow=False,
         )
         ghost = scene.add_mesh_simple(
             f"{name}/ghost",
-            *disc(_RING_RADIUS - _RING_WIDTH, 2 * _RING_HEIGHT),
+            *disc(RING_RADIUS - RING_WIDTH, 2 * _RING_HEIGHT),
             color=rgb,
             opacity=0.3,
             cast_shadow=False,

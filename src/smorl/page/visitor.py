@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import viser
 
+from smorl.envs.rendering.cameras import Camera
 from smorl.page.casting import Casting
 from smorl.page.following import Progress
 from smorl.page.panels import Controls, Insight
@@ -15,6 +16,9 @@ from smorl.page.table import STEPS_PER_SECOND, Kind, Setup, Snapshot
 _WIDTH = 380  # of the agent's panel, pixels
 _PANEL_RATE = 6  # how often panels change, a second
 _APART = 1.1  # metres between two tables that are compared
+# The table in the middle, the arm behind it; both tables, from farther away.
+VIEW = Camera((0.0, 0.5, 0.1), distance=1.5, elevation=-35.0, azimuth=242.0)
+_VIEW_OF_TWO = Camera((0.0, 0.45, 0.1), distance=2.9, elevation=-35.0, azimuth=270.0)
 
 
 class Visitor:
@@ -73,6 +77,9 @@ class Visitor:
             for i, snapshot in enumerate(scene)
             if snapshot.body is not None  # somebody's own environment has no 3-D model
         ]
+        if (len(scene) > 1) != (len(self._insights) > 1):
+            view = _VIEW_OF_TWO if len(scene) > 1 else VIEW
+            self.client.camera.position, self.client.camera.look_at = view.position, view.lookat
         self._tabs, self._insights = [], []
         names = ["What the agent sees"] if len(scene) < 2 else ["Left table", "Right table"]
         for snapshot, name in zip(scene, names, strict=False):
