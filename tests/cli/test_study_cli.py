@@ -1,12 +1,14 @@
 """`smorl train --reward tracking` and `smorl study tracking`, end to end on the debug preset."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from smorl.cli import main
 from smorl.cli.study import _table
+from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.runs.checkpoint import load_latest
 from smorl.studies.tracking import Paid
 
@@ -85,6 +87,17 @@ def test_the_study_prints_a_table_and_json(runs, tmp_path, capsys):
     assert f"{100 * share:.1f} %" in table[1]
     assert "(random)" in table[5]
     assert "4 of 4" in table[-1]
+
+
+def test_runs_with_different_trackers_are_not_compared(monkeypatch, capsys):
+    trackers = {"ours": TrackerConfig(), "theirs": TrackerConfig.plain()}
+
+    def load(name):
+        return SimpleNamespace(config=SimpleNamespace(tracker=trackers[name]))
+
+    monkeypatch.setattr("smorl.trained.loading.load_run", load)
+    assert main(["study", "tracking", "ours", "theirs"]) == 2
+    assert "ours and theirs differ in their tracker" in capsys.readouterr().err
 
 
 def test_where_nothing_is_seen_the_table_says_so():

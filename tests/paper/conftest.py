@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from smorl.paper.evidence import seed_in
+
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
@@ -48,7 +50,7 @@ def named(name, seed):
 
 def more_seeds(row):
     """Three seeds from 10 on for every line of the fixtures, a hundredth apart."""
-    first = int(re.search(r"seed(\d+)", row["name"])[1])
+    first = seed_in(row["name"])
     for extra in range(3):
         seed = 10 + first + 2 * extra
         distances = [round(d * (1 + 0.01 * (extra - 1)), 5) for d in row["distances"]]

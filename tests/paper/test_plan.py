@@ -1,6 +1,7 @@
 """Which runs a figure needs, and in which order."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -9,6 +10,7 @@ from smorl.paper.costs import said
 from smorl.paper.jobs import Training
 from smorl.paper.plan import FIGURES, Plan, get_figure, jobs_of
 from smorl.paper.recipes import SCALES, Setting
+from smorl.representations.scalor.tracking.settings import TrackerConfig
 
 SETTINGS = [Setting(scale, (0, 1), own=scale == "paper") for scale in SCALES]
 SETTINGS += [Setting(scale, (0, 1), own=True) for scale in ("fast", "debug")]
@@ -130,10 +132,24 @@ def test_the_gap_of_mutual_information_asks_perceptions_on_record(tmp_path, monk
     assert set(eyes) < set(last.about)
 
 
-def test_tracking_differs_in_the_reward_alone():
-    one, two = (j.training.config() for j in plan("tracking") if j.training)
+@pytest.mark.parametrize("scale", SCALES)
+def test_tracking_differs_in_the_reward_alone(scale):
+    """The fault of before: agents by ID had a tracker of their own."""
+    jobs = plan("tracking", scale=scale)
+    one, two = (j.training.config() for j in jobs if j.training and not j.training.perception)
     assert (one["goals"].pop("reward"), two["goals"].pop("reward")) == ("matching", "tracking")
     assert one == two
+    assert one["tracker"] == asdict(TrackerConfig.plain())
+    assert "--random" in jobs[-1].command  # the control
+
+
+def test_sac_has_the_steps_and_updates_of_smorl_from_pixels():
+    collect = {j.writes.name: j.training.config()["collect"] for j in plan("visual") if j.training}
+    for task in ("push-1", "push-2", "rearrange-1", "rearrange-2"):
+        for kind in ("rig", "skewfit", "sac-as-visual"):
+            for name in ("total_steps", "updates_per_step"):
+                ours = collect[f"visual-{task}-seed0"][name]
+                assert collect[f"{kind}-{task}-seed0"][name] == ours, (kind, task, name)
 
 
 def test_one_run_planned_twice_is_one_job():

@@ -83,6 +83,7 @@ def _tracking(args: argparse.Namespace) -> int:
     if args.film:
         check_writable(args.film, PICTURE_SUFFIXES)
     rows, film, longest = [], None, 0
+    _check_one_tracker(args.runs)
     cases = [(run, False) for run in args.runs] + [(args.runs[0], True)] * args.random
     for run, random in cases:
         played, row = _play(run, args, random)
@@ -98,6 +99,20 @@ def _tracking(args: argparse.Namespace) -> int:
     elif args.film:
         sys.stderr.write("No picture: the arm never carried the ID of a goal's puck.\n")
     return 0
+
+
+def _check_one_tracker(names: list[str]) -> None:
+    """The reward alone is compared: refuse runs that see through trackers set differently."""
+    from smorl.trained.loading import load_run
+
+    first, *others = names
+    for name in others:
+        if load_run(name).config.tracker != load_run(first).config.tracker:
+            raise InvalidInput(
+                f"{first} and {name} differ in their tracker, so the reward alone cannot be "
+                "compared; train both with the same --tracker settings, as `smorl reproduce "
+                "tracking` does."
+            )
 
 
 def _play(name: str, args: argparse.Namespace, random: bool) -> tuple[Played, dict[str, Any]]:

@@ -66,6 +66,7 @@ CLAIMS: tuple[Claim, ...] = (
         "gt-smorl-rearranges", "gt", "Sec. 5.1",
         "On ground truth SMORL is still able to rearrange 3 and 4 objects.",
         tuple(Better(on_truth("smorl-gt", n), Passive(on_truth("smorl-gt", n))) for n in (3, 4)),
+        beside=tuple(on_truth("smorl-gt (paper)", n) for n in (2, 3, 4)),
     ),
     Claim(
         "gt-sac-fails", "gt", "Sec. 5.1",
@@ -101,6 +102,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         "Comparable as opposed to better, which the paper says of Rearrange: within the margin on "
         "either side. \"Not reproduced\" is no bad news where SMORL is better.",
+        beside=tuple(visual("smorl (paper)", t) for t in (*_PUSH, *_REARRANGE)),
     ),
     Claim(
         "visual-rearrange", "visual", "Sec. 5.2",
@@ -215,10 +217,15 @@ CLAIMS: tuple[Claim, ...] = (
                 in_study("matching", "id", "arm", "arm paid for by ID (trained by matching)"),
             ),
             Better(
+                in_study("tracking", "id", "arm", "arm paid for by ID (trained by ID)"),
+                in_study(None, "id", "arm", "arm paid for by ID (random actions)"),
+            ),
+            Better(
                 in_study("tracking", "id", "unearned", "unearned by ID (trained by ID)"),
                 in_study("matching", "id", "unearned", "unearned by ID (trained by matching)"),
             ),
         ),
+        "All see through the paper's tracker, without our memory and search. "
         "Arm paid for: share of frames in which the object with the goal's ID is the arm. "
         "Unearned: how much the reward exceeds what the puck's true place is worth, in image "
         "coordinates.",

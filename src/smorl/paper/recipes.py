@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -118,6 +119,28 @@ def usual_steps(preset: str) -> int:
     from smorl.presets import get_preset  # here, as it takes a second
 
     return get_preset(preset).build().collect.total_steps
+
+
+def budget_of_pixels(scale: Scale, task: str, n: int) -> dict[str, str]:
+    """Return what gives another method the steps and updates that SMORL from pixels has.
+
+    The fast presets of SAC have those of SMORL on ground truth, which are fewer. The paper's
+    settings of each method stay as they are.
+    """
+    if scale != "fast":
+        return {}
+    from smorl.presets import get_preset  # here, as it takes a second
+
+    collect = get_preset(agent_recipe(scale, "visual", task, n).preset).build().collect
+    names = ("total_steps", "updates_per_step")
+    return {f"collect.{name}": str(getattr(collect, name)) for name in names}
+
+
+def plain_tracker() -> dict[str, str]:
+    """Return what leaves SCALOR's own objects and IDs as they are, as the paper's tracker does."""
+    from smorl.representations.scalor.tracking.settings import PLAIN
+
+    return {f"tracker.{name}": json.dumps(value) for name, value in PLAIN.items()}
 
 
 def without_crutches(scale: Scale) -> dict[str, str]:

@@ -207,8 +207,9 @@ def _read(ours: Source, theirs: Source, evidence: Evidence) -> tuple[Sample, Sam
 def _missing(text: str, ours: Source, theirs: Source, evidence: Evidence) -> Finding:
     """Say what runs that were tuned on gave; it answers nothing."""
     mine, other = ours.read(evidence, tuned=True), theirs.read(evidence, tuned=True)
-    known = mine is not None and other is not None
-    return Finding(text, Answer.MISSING, tuned_only(against(mine, other)) if known else "")
+    if mine is None or other is None:
+        return Finding(text, Answer.MISSING)
+    return Finding(text, Answer.MISSING, tuned_only(against(mine, other)))
 
 
 def _side(interval: Interval, limit: float) -> Answer:

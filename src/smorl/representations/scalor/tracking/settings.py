@@ -8,7 +8,8 @@ from typing import Any
 from smorl.ranges import within
 from smorl.representations.scalor.tracking.masks import FOOT
 
-_PLAIN = {
+# Everything that is ours switched off; `same` has no effect without a memory.
+PLAIN = {
     "memory": 0,
     "search": False,
     "own_masks": False,
@@ -59,4 +60,4 @@ class TrackerConfig:
     @classmethod
     def plain(cls, **settings: Any) -> TrackerConfig:
         """The model's own objects, IDs and appearances, as in the paper: nothing added."""
-        return cls(**{**_PLAIN, **settings})
+        return cls(**{**PLAIN, **settings})
