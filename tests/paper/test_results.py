@@ -81,6 +81,18 @@ def test_tracking_reward_is_a_method_of_its_own(tmp_path):
     assert methods == ["smorl-gt (tracking)", "smorl-gt"]
 
 
+def test_the_papers_method_is_a_method_of_its_own(tmp_path):
+    from smorl.config import to_json
+    from smorl.presets import get_preset
+
+    for name in ("lite-gt-rearrange-2", "gt-rearrange-2"):
+        config = to_json(get_preset(name).build())
+        make(tmp_path / name, 10, 0.1, **{k: v for k, v in config.items() if k != "seed"})
+    names = ("lite-gt-rearrange-2", "gt-rearrange-2")
+    methods = [result.method for x in names if (result := read_result(tmp_path / x))]
+    assert methods == ["smorl-gt (paper)", "smorl-gt"]
+
+
 def test_two_settings_with_one_seed_are_two_rows(tmp_path, capsys):
     """The fault of before: they were averaged as two seeds."""
     make(tmp_path / "a", 0, 0.06, learner={"lr": 0.001, "batch": 64})

@@ -1,5 +1,7 @@
 """Named settings. `paper-*` carries the paper's and the release's numbers, the others are fast.
 
+`lite-*` is the paper's method with smaller batches and fewer updates and steps.
+
 Every fast preset is tuned for two CPU cores; docs/learner.md says what it changes and why.
 """
 
@@ -29,6 +31,10 @@ def _task(task: str, n: int) -> str:
 
 def _long(build: Callable[[str, int], RunConfig], n: int) -> RunConfig:
     return fast.long(build("rearrange", n))
+
+
+def _lite(build: Callable[[str, int], RunConfig], task: str, n: int) -> RunConfig:
+    return paper.lite(build(task, n))
 
 
 def _all() -> dict[str, Preset]:
@@ -95,8 +101,21 @@ def _all() -> dict[str, Preset]:
                 partial(paper.visual, task, n),
                 paper.VISUAL_PROVENANCE,
             )
+    for n in range(2, 5):
+        found[f"lite-gt-rearrange-{n}"] = Preset(
+            f"paper-gt-rearrange-{n}, batch 512, half an update per step, "
+            f"{paper.LITE_STEPS:,} steps",
+            partial(_lite, paper.smorl, "rearrange", n),
+            paper.SMORL_PROVENANCE | paper.LITE_PROVENANCE,
+        )
     for task in ("rearrange", "push"):
         for n in (1, 2):
+            found[f"lite-visual-{task}-{n}"] = Preset(
+                f"paper-visual-{task}-{n}, batch 512, half an update per step, "
+                f"{paper.LITE_STEPS:,} steps",
+                partial(_lite, paper.visual, task, n),
+                paper.VISUAL_PROVENANCE | paper.LITE_PROVENANCE,
+            )
             released = f"{_task(task, n)}, the release's settings (days)"
             found[f"paper-rig-{task}-{n}"] = Preset(
                 f"RIG, {released}", partial(latent.rig_paper, task, n), latent.RIG_PROVENANCE

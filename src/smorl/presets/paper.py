@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smorl.goals.base import GoalConfig
 from smorl.learners.networks import NetworkConfig, TorsoConfig
@@ -90,6 +90,13 @@ VISUAL_PROVENANCE = {
 }
 
 
+LITE_PROVENANCE = {
+    "collect.total_steps": "ours, 300,000; paper, about 500,000",
+    "collect.updates_per_step": "ours, 1/2; paper, 1 training batch per time step",
+    "learner.batch_size": "ours, 512; paper, 2048",
+}
+
+
 def attempts(n: int) -> int:
     """Paper: attempts at evaluation; the arm is an item too."""
     return 2 * (n + 1) - 1
@@ -144,6 +151,18 @@ def visual(task: str, n: int) -> RunConfig:
         evaluation=EvaluationConfig(
             solved_threshold=0.2, subgoals=SubgoalConfig(length, attempts(n))
         ),
+    )
+
+
+LITE_STEPS = 300_000
+
+
+def lite(config: RunConfig) -> RunConfig:
+    """The same method and networks with a quarter of the batch and half an update per step."""
+    return replace(
+        config,
+        collect=replace(config.collect, total_steps=LITE_STEPS, updates_per_step=0.5),
+        learner=replace(config.learner, batch_size=512),
     )
 
 

@@ -25,7 +25,7 @@ from smorl.paper.figures.curves import (
 from smorl.paper.figures.styles import STYLES, style_of
 from smorl.paper.samples import FinalDistances, shown
 
-VISUAL = ("smorl", "rig", "skewfit", "sac-her")
+VISUAL = ("smorl", "smorl (paper)", "rig", "skewfit", "sac-her")
 HATCHES = ("", "//", "..", "xx", "oo")  # of the variants of the ablation
 _TWO = "Rearrange 2"
 
@@ -35,7 +35,7 @@ Curves = Mapping[str, list[Curve]]
 def gt_figure(evidence: Evidence) -> Any:
     """SMORL and SAC+HER with 2, 3 and 4 pucks on ground truth (Fig. 3)."""
     return _row(curves_by_task(evidence, "gt"), [f"Rearrange {n}" for n in (2, 3, 4)],
-                ("smorl-gt", "sac-her"))  # fmt: skip
+                ("smorl-gt", "smorl-gt (paper)", "sac-her"))  # fmt: skip
 
 
 def visual_figure(evidence: Evidence) -> Any:

@@ -62,9 +62,19 @@ def _of_agent(path: Path) -> bool:
 
 
 def method_of(config: dict[str, Any]) -> str:
-    """The method of a run; one that is rewarded by tracker ID is a method of its own."""
-    tracking = config.get("goals", {}).get("reward") == "tracking"
-    return config["method"] + (" (tracking)" if tracking else "")
+    """The method of a run; rewarded by tracker ID, or all as in the paper, it is one of its own."""
+    if config.get("goals", {}).get("reward") == "tracking":
+        return config["method"] + " (tracking)"
+    return config["method"] + (" (paper)" if _as_in_the_paper(config) else "")
+
+
+def _as_in_the_paper(config: dict[str, Any]) -> bool:
+    networks = config.get("networks", {})
+    if not config["method"].startswith("smorl") or networks.get("matched", True):
+        return False
+    from smorl.presets.ours import papers_method  # here, as it takes a second
+
+    return papers_method(config)
 
 
 def read_curve(path: Path) -> Curve:

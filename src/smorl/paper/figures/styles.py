@@ -20,6 +20,8 @@ class Style:
 STYLES = {
     "smorl": Style("SMORL", "#0f3d6b", "-", "o", 0),
     "smorl-gt": Style("SMORL (GT)", "#1b5e9e", "-", "", 1),
+    "smorl (paper)": Style("SMORL (paper's method)", "#4aa3a2", (0, (5, 1)), "P", 1),
+    "smorl-gt (paper)": Style("SMORL (GT, paper's method)", "#4aa3a2", (0, (5, 1)), "P", 1),
     "rig": Style("RIG", "#5f9e3f", "--", "s", 2),
     "skewfit": Style("Skew-Fit", "#a8327f", "-.", "^", 3),
     "sac-her": Style("SAC+HER (GT)", "#d1722b", (0, (4, 1, 1, 1, 1, 1)), "D", 4),
