@@ -10,7 +10,7 @@ from smorl.errors import InvalidInput
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--visitors", "0"], "1 to 64"),
+        (["--visitors", "0"], "at least 1"),
         (["--port", "99999"], "65535"),
         (["no/such/run"], "shipped:visual-rearrange-2"),
         (["shipped:no-such-agent"], "no agents called"),
