@@ -125,6 +125,8 @@ def _make(_: Any, chosen: tuple[str, Any]) -> None:
     name, value = chosen
     if name in ("image_size", "observation") and isinstance(value, int) and value > 64:
         value = -value  # large pictures are fine, and slow
+    if name == "render_mode" and not isinstance(value, str | None):
+        value = str(value)  # Gymnasium reads it before us, and takes a text for granted
     gymnasium.make(IDS[0], **{name: value}).unwrapped.reset(seed=0)
 
 

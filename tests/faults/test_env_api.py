@@ -86,3 +86,20 @@ def test_a_hundred_calls_with_anything_at_all():
     tally = env_api.run(100)
     assert not tally.failures
     assert tally.refused > 40
+
+
+@pytest.mark.parametrize("seed", [np.array(0), np.array(0.0), np.zeros((1, 1), int)])
+def test_seeds_of_another_shape_are_refused(seed):
+    envs = gymnasium.make_vec(
+        "smorl/Rearrange1-v0", num_envs=1, vectorization_mode="vector_entry_point"
+    )
+    with pytest.raises(InvalidInput, match="one per row"):
+        envs.reset(seed=seed)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_ragged_reset_mask_is_refused():
+    envs = gymnasium.make_vec(
+        "smorl/Rearrange1-v0", num_envs=2, vectorization_mode="vector_entry_point"
+    )
+    with pytest.raises(InvalidInput, match="reset_mask"):
+        envs.reset(seed=0, options={"reset_mask": [[False, 3], []]})

@@ -74,3 +74,9 @@ def test_resting_objects_are_practised_more_often(practise):
     picked = space.pick(objects, np.random.default_rng(0)).what.mean(0)
     share = (1 + practise) / (2 + practise)
     np.testing.assert_allclose(picked, [1 - share, share, 0], atol=0.02)
+
+
+@pytest.mark.parametrize(("centres", "rest"), [((0, 2), (0,)), ((2,), (2,)), ((2, 2), (3,))])
+def test_shapes_that_no_fit_has_are_refused(centres, rest):
+    with pytest.raises(ValueError, match="shape"):
+        StillnessModel(np.zeros(centres), np.zeros(rest))

@@ -24,6 +24,12 @@ class StillnessModel:
     centres: np.ndarray  # (C, W) appearance clusters
     rest: np.ndarray  # (C,)
 
+    def __post_init__(self) -> None:
+        """Refuse shapes that no fit has; a file may say anything."""
+        shapes = self.centres.shape, self.rest.shape
+        if len(shapes[0]) != 2 or not shapes[0][0] or shapes[1] != shapes[0][:1]:
+            raise ValueError(f"clusters of shape {shapes[0]} with rest of shape {shapes[1]}")
+
     @classmethod
     def fit(
         cls, centres: np.ndarray, objects: ObjectSet, still: float, threshold: float

@@ -48,6 +48,20 @@ class GentleContact:
     floor: np.ndarray  # ()
     reach: np.ndarray  # (P,) points to the part of the body that touches; 0: there is one part only
 
+    def __post_init__(self) -> None:
+        """Refuse shapes that no fit has; a file may say anything."""
+        size = np.size(self.offset)
+        wanted = {
+            "offset": (size,),
+            "basis": (size, size),
+            "touch": (),
+            "floor": (),
+            "reach": (size,),
+        }
+        for name, shape in wanted.items():
+            if np.shape(getattr(self, name)) != shape:
+                raise ValueError(f"{name} of shape {np.shape(getattr(self, name))}, not {shape}")
+
     def __call__(self, objects: ObjectSet, actions: np.ndarray) -> np.ndarray:
         """Return the actions (K, A) that are carried out."""
         return (actions * self.scale(objects)[..., None]).astype(np.float32)

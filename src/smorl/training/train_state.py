@@ -213,7 +213,12 @@ class TrainState:
             for name, value in parameters.items():
                 value.copy_(checkpoint.tensors[name])
         prior, rest = (under(name, checkpoint.arrays) for name in ("prior/", "rest/"))
-        self.space = self.space.fitted(from_arrays(prior), StillnessModel(**rest) if rest else None)
+        known = StillnessModel(**rest) if rest else None
+        if known is not None and known.centres.shape[1] != self.encoder.layout.what:
+            raise ValueError(
+                f"clusters of {known.centres.shape[1]} numbers, not {self.encoder.layout.what}"
+            )
+        self.space = self.space.fitted(from_arrays(prior), known)
         gentle = under("gentle/", checkpoint.arrays)
         self.gentle = None
         if gentle and self.space.rest is not None:

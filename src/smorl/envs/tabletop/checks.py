@@ -136,7 +136,7 @@ def check_seed(seed: Any) -> int | None:
 
 def check_rewarded(achieved: Any, desired: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return two goals as arrays of numbers of one shape, apart from leading axes."""
-    arrays = [_plain_array(value) for value in (achieved, desired)]
+    arrays = [plain_array(value) for value in (achieved, desired)]
     for name, array in zip(("achieved_goal", "desired_goal"), arrays, strict=True):
         if array.dtype.kind not in "buif" or not array.ndim:
             raise InvalidInput(f"{name}={array!r:.80}; pass an array of numbers.")
@@ -162,7 +162,7 @@ def check_state(found: Any, own: Mapping[str, np.ndarray]) -> None:
     if not isinstance(found, Mapping):
         raise InvalidInput(f"state={found!r:.80}; pass what get_state returned.")
     for name, wanted in own.items():
-        array = _plain_array(found[name]) if name in found else None
+        array = plain_array(found[name]) if name in found else None
         if array is None or array.shape != wanted.shape or array.dtype.kind != wanted.dtype.kind:
             holds = "nothing" if array is None else f"{array.dtype} {array.shape}"
             raise InvalidInput(
@@ -173,7 +173,7 @@ def check_state(found: Any, own: Mapping[str, np.ndarray]) -> None:
             raise InvalidInput(f"state[{name!r}] is not finite; pass what get_state returned.")
 
 
-def _plain_array(value: Any) -> np.ndarray:
+def plain_array(value: Any) -> np.ndarray:
     """Return `value` as an array, one of objects where it is nothing regular."""
     try:
         return np.asarray(value)

@@ -163,7 +163,7 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
     def _rows(self, mask: Any) -> np.ndarray:
         if mask is None:
             return np.arange(self.num_envs)
-        mask = np.asarray(mask) if isinstance(mask, np.ndarray | Sequence) else np.asarray(None)
+        mask = checks.plain_array(mask if isinstance(mask, np.ndarray | Sequence) else None)
         if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
             raise InvalidInput(
                 f"reset_mask={mask!r:.80}; pass a bool array of shape ({self.num_envs},) with at "
@@ -178,7 +178,8 @@ class TabletopVectorEnv(VectorEnv[Any, Any, Any]):
             first = checks.check_count(seed, "seed", 0)
             seeds = [first + i for i in range(self.num_envs)]
         else:
-            if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
+            flat = isinstance(seed, np.ndarray) and seed.ndim != 1
+            if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes) or flat:
                 raise InvalidInput(f"seed={seed!r:.80}; pass a whole number, one per row, or None.")
             seeds = [checks.check_seed(value) for value in seed]
         if len(seeds) != self.num_envs:
