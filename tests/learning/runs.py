@@ -90,6 +90,9 @@ class Watcher:
         if self.after_round is not None and self.trainer is not None:
             self.after_round(self.trainer, self.trainer.state.counters.rounds)
 
+    def stage(self, name: str, done: int, total: int) -> None:
+        pass
+
     def note(self, text: str) -> None:
         pass
 
