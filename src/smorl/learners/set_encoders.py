@@ -1,8 +1,7 @@
 """From a set of objects and a goal to one vector: goal attention (Eq. 5), DeepSets, flat.
 
 Every encoder maps objects (B, N, F), present (B, N) bool and goal (B, F) to (C, B, size) for an
-ensemble of C networks with separate parameters. Absent slots never change the result, nor does
-the order of slots.
+ensemble of C networks with separate parameters. Neither absent slots nor their order change it.
 """
 
 from __future__ import annotations
