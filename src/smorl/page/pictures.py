@@ -19,5 +19,4 @@ def side_by_side(snapshot: Snapshot, side: int = SIDE) -> Picture:
     said, name = snapshot.thoughts, "what the camera sees"
     if said.view is not None and said.boxes:
         now, goal, name = said.view.now(now), said.view.goal(goal), "what it sees"
-    source = "" if snapshot.body is None else ", from the rings"
-    return beside([caption(now, name), caption(goal, f"the goal picture{source}")])
+    return beside([caption(now, name), caption(goal, "the goal picture")])
