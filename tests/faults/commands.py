@@ -95,7 +95,9 @@ def _verb_words() -> Iterator[list[str]]:
         yield [verb, "--no-such-option"]
         yield [verb, "no-such-word", "--help"]
     for value in VALUES:
-        yield from ([verb, value] for verb in VERBS if verb not in ("figures", "bench", "demo"))
+        # `smorl view --` asks for nothing wrong, and serves until somebody stops it.
+        busy = ("figures", "bench", "demo", *(["view"] if value == "--" else []))
+        yield from ([verb, value] for verb in VERBS if verb not in busy)
     parsers = {}
     for verb in (*VERB_WORDS, "evaluate", "results", "curves"):
         words = VERB_WORDS.get(verb, ("no/run",))
