@@ -53,10 +53,10 @@ def test_records_a_video_with_a_frame_per_step(capsys, tmp_path):
     [
         (("play", "Rearange2-v0"), "Did you mean 'smorl/Rearrange2-v0'"),
         (("play", "Chess-v0"), "`smorl envs` lists ours"),
-        (("play", "Push1-v0", "--episodes", "0"), "--episodes is 0"),
-        (("play", "Push1-v0", "--seed", "-1"), "--seed is -1"),
+        (("play", "Push1-v0", "--episodes", "0"), "--episodes 0 must be"),
+        (("play", "Push1-v0", "--seed", "-1"), "--seed -1 must be"),
         (("play", "Push1-v0", "--video", "film.avi"), "unsupported suffix '.avi'"),
-        (("demo", "--episodes", "-2"), "--episodes is -2"),
+        (("demo", "--episodes", "-2"), "--episodes -2 must be"),
         (("demo", "--films", "20"), "--films is 20"),
         (("demo", "--out", "/dev/null/demo"), "Cannot write /dev/null/demo"),
     ],

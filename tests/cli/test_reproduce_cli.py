@@ -17,7 +17,7 @@ def _elsewhere(tmp_path, monkeypatch):
 @pytest.fixture
 def small(monkeypatch):
     """The figure `gt` of a single run."""
-    figure = Figure("gt", "", 1, "gt", lambda plan: plan.agent("gt", "rearrange", 2, 0, ("gt",)))
+    figure = Figure("gt", "", 1, "gt", lambda plan: plan.agent("gt", "rearrange", 2, 10, ("gt",)))
     monkeypatch.setattr(module, "get_figure", lambda name: figure)
 
 
@@ -27,7 +27,7 @@ def test_the_list_names_every_figure_with_its_cost(capsys):
     rows = {line.split()[0]: line.split() for line in lines[1 : 1 + len(FIGURES)]}
     assert set(rows) == set(FIGURES)
     assert rows["gt"][1:4] == ["18", "3", "hours"]
-    assert rows["clusters"][1:4] == ["0", "2", "min"]
+    assert rows["clusters"][1:4] == ["1", "16", "min"]
 
 
 def test_dry_run_prints_commands_and_nothing_else(capsys, tmp_path):

@@ -121,10 +121,10 @@ def test_mistakes_are_told_before_anything_is_written(args, message, tmp_path, c
 SIGNALLED = """
 import os, sys
 from smorl.cli import main
-from smorl.training import loop
+from smorl.runs import resumable
 
 after, how = map(int, sys.argv[1:3])
-save, saved = loop.save_checkpoint, []
+save, saved = resumable.save_checkpoint, []
 
 def signalled(*args, **options):
     if len(saved) == after:
@@ -132,7 +132,7 @@ def signalled(*args, **options):
     saved.append(save(*args, **options))
     return saved[-1]
 
-loop.save_checkpoint = signalled
+resumable.save_checkpoint = signalled
 sys.exit(main(sys.argv[3:]))
 """
 

@@ -200,19 +200,20 @@ def test_a_damaged_perception_gets_one_sentence(seeing, sharp, tmp_path, capsys)
 SIGNALLED = """
 import os, sys
 from smorl.cli import main
-from smorl.representations.scalor.training import loop as perception
-from smorl.training import loop as trainer
+from smorl.runs import resumable
 
-stage, after, how = {"perception": perception, ".": trainer}[sys.argv[1]], *map(int, sys.argv[2:4])
-save, saved = stage.save_checkpoint, []
+stage, after, how = sys.argv[1], *map(int, sys.argv[2:4])
+save, saved = resumable.save_checkpoint, []
 
-def signalled(*args, **options):
+def signalled(folder, *args, **options):
+    if ("perception" in folder.parts) != (stage == "perception"):
+        return save(folder, *args, **options)
     if len(saved) == after:
         os.kill(os.getpid(), how)
-    saved.append(save(*args, **options))
+    saved.append(save(folder, *args, **options))
     return saved[-1]
 
-stage.save_checkpoint = signalled
+resumable.save_checkpoint = signalled
 sys.exit(main(sys.argv[4:]))
 """
 

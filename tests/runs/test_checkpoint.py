@@ -260,7 +260,7 @@ def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "occupied").write_text("mine")
     with pytest.raises(CannotWrite, match="occupied") as caught:
         save(tmp_path / "occupied", 1)
-    assert "writable" in str(caught.value)
+    assert "choose another name" in str(caught.value)
     assert (tmp_path / "occupied").read_text() == "mine"
 
 
