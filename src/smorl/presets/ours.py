@@ -49,6 +49,7 @@ OURS_PERCEPTION: dict[str, Any] = {
     "scalor.paint": 0.0,
     "scalor.coexist": 1.0,
     "scalor.overlap": 1.0,
+    "scalor.dare": 0.0,
     "scalor.forget": 0.0,
     "scalor.where_std": 0.0,
     "scalor.presence_bias": 0.0,
