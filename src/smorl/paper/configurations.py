@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from smorl.presets.ours import flat
+
 Settings = Mapping[str, str]  # values as JSON, by dotted field
 _NOT_OF_IT = {"seed", "threads", "checkpoint_minutes"}
 _OFF = (None, False, 0)
@@ -37,7 +39,7 @@ R = TypeVar("R", bound=Run)
 
 def settings_of(config: Mapping[str, Any]) -> Settings:
     """The configuration of a run."""
-    found = {name: value for name, value in _flat(config) if name not in _NOT_OF_IT}
+    found = {name: value for name, value in flat(config) if name not in _NOT_OF_IT}
     if isinstance(eyes := found.get("perception"), str):
         found["perception"] = _without_place(eyes)
     return {n: json.dumps(v, sort_keys=True) for n, v in found.items() if v not in _OFF}
@@ -82,14 +84,6 @@ def warnings_about(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
             if len(same) > 1:
                 names = " and ".join(str(run.path) for run in same)
                 yield f"{names} have the same settings and seed {seed}: that is one seed."
-
-
-def _flat(config: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in config.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value
 
 
 def _without_place(name: str) -> str:
