@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
@@ -20,10 +21,11 @@ def run(
     argv: list[str],
     measure: Callable[[tuple[int, ...], bool], dict],
     as_text: Callable[[dict], str],
+    draw: Callable[[dict, Path], None] | None = None,
 ) -> int:
     """Measure and report to stdout (progress to stderr); return the exit code.
 
-    `measure(threads, quick)` returns the report.
+    `measure(threads, quick)` returns the report; with `draw(report, path)` it can be drawn too.
     """
     parser = argparse.ArgumentParser(prog=f"smorl bench {name}", description=description)
     parser.add_argument("--json", action="store_true", help="report as JSON")
@@ -37,6 +39,10 @@ def run(
         help="threads to measure with, of torch and where they matter of physics and drawing "
         "(default: 1 2)",
     )
+    if draw is not None:
+        parser.add_argument(
+            "--figure", type=Path, metavar="FILE", help="also draw it, e.g. scaling.png"
+        )
     arguments = parser.parse_args(argv)
     if min(arguments.threads) < 1:
         raise InvalidInput(
@@ -47,6 +53,8 @@ def run(
         report = measure(tuple(arguments.threads), arguments.quick)
     finally:
         torch.set_num_threads(before)
+    if draw is not None and arguments.figure is not None:
+        draw(report, arguments.figure)
     text = json.dumps(report, indent=2) if arguments.json else as_text(report)
     sys.stdout.write(text + "\n")
     return 0

@@ -1,4 +1,4 @@
-"""`smorl bench envs|learner|perception|loop|page`: measure speed, by modules of `smorl.bench`."""
+"""`smorl bench WHAT`: measure speed, by the modules of `smorl.bench`."""
 
 import importlib
 import sys
@@ -11,6 +11,7 @@ _TARGETS = {
     "perception": "training, tracking and sampling speed of SCALOR",
     "loop": "the whole visual training loop, part by part",
     "page": "the live page under load: steps a second, and memory over time",
+    "scaling": "how cost grows with slots, batch, rows and objects",
 }
 
 
