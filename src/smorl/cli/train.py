@@ -106,7 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--collectors", metavar="N",
-        help="play rounds on N Ray actors, one round ahead of the learner (docs/scale.md)",
+        help="play rounds in N processes, one round ahead of the learner: of this machine, or of "
+        "the Ray cluster that RAY_ADDRESS names (docs/scale.md)",
     )  # fmt: skip
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
     parser.add_argument("--quiet", action="store_true", help="no progress")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,9 +95,11 @@ def _collecting(config: RunConfig, perception: Perception | None) -> Iterator[An
     if not config.collect.collectors:
         yield None
         return
-    from smorl.cluster.collectors import RayCollectors
-
-    collectors = RayCollectors(config, perception)
+    if os.environ.get("RAY_ADDRESS"):
+        from smorl.cluster.collectors import RayCollectors as Where
+    else:
+        from smorl.training.processes import ProcessCollectors as Where
+    collectors = Where(config, perception)
     try:
         yield collectors
     finally:

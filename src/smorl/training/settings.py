@@ -40,7 +40,7 @@ class CollectConfig:
     goals_per_reset: int = 1  # ours: more than one tries the next goal where the last one ended
     replay_steps: int = 100_000  # environment steps kept in replay
     updates_per_step: float = 1.0  # gradient steps per environment step
-    # Ours: so many processes on Ray play rounds one ahead of the learner (training/ahead.py).
+    # Ours: so many processes play rounds one ahead of the learner (training/ahead.py).
     collectors: int = 0
 
     def __post_init__(self) -> None:
