@@ -2,7 +2,7 @@
 
 import pytest
 
-from smorl.errors import SmorlError
+from smorl.errors import DamagedFile, SmorlError
 from smorl.training.ahead import Order
 from smorl.training.processes import ProcessCollectors
 from tests.cli.same_run import assert_same_checkpoints, assert_same_files
@@ -28,7 +28,7 @@ def test_errors_and_deaths_are_told():
     collectors = ProcessCollectors(config(1), None)
     try:
         collectors.begin([Order(0, 0, False, {}, {})])  # an agent without weights
-        with pytest.raises(KeyError):
+        with pytest.raises(DamagedFile):
             collectors.finish()
         collectors._processes[0].kill()
         with pytest.raises(SmorlError, match="exit code -9"):
