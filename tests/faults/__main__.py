@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def main(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     # Who starts us in the background may have us ignore Ctrl-C, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    warnings.simplefilter("ignore")  # of libraries, about thousands of values that are no good
     tallies, seconds = [], {}
     command = " ".join(["python -m tests.faults", *argv])
     with tempfile.TemporaryDirectory(prefix="smorl-faults-") as name:

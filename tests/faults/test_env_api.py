@@ -37,6 +37,13 @@ def test_options_that_are_none(env, vector, options):
         vector.reset(options=options)
 
 
+@pytest.mark.parametrize("action", [[1 + 1j, 0], ["1", "0"], [None, 0]])
+def test_actions_that_are_no_real_numbers(env, action):
+    env.reset(seed=0)
+    with pytest.raises(InvalidInput, match="not an array of numbers"):
+        env.step(action)
+
+
 def test_huge_actions(env):
     env.reset(seed=0)
     with pytest.raises(InvalidInput):

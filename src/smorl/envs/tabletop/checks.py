@@ -183,7 +183,8 @@ def plain_array(value: Any) -> np.ndarray:
 
 def _as_array(value: Any, name: str) -> np.ndarray:
     try:
-        return np.asarray(value, dtype=np.float64)
+        # Not by casting from complex to real, which would drop a part of every number.
+        return np.asarray(value).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name}={value!r:.80} is not an array of numbers.") from error
 
