@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TEST_ARGS ?=
+PYTHONS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test test-slow test-cluster test-browser check-main-job faults demo view
-.PHONY: bench train clean
+.PHONY: bench train package clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -63,6 +64,9 @@ bench: setup ## measure speed: environments, learner, perception and the whole l
 
 train: setup ## the main job: from pixels alone to an agent that rearranges the table
 	$(BIN)/smorl train visual-rearrange-1
+
+package: setup ## build wheel and sdist, install the wheel in a clean place, use it; PYTHONS="python3.12 ..." for others
+	$(BIN)/python -m tests.check_package $(PYTHONS)
 
 clean: ## remove caches (keeps .venv and runs)
 	rm -rf .pytest_cache .ruff_cache build src/*.egg-info

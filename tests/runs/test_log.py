@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from smorl.errors import DamagedFile, InvalidInput, RunConflict, SmorlError
+from smorl.runs.boards import Boards
 from smorl.runs.folder import RunDir
 from smorl.runs.log import RunLogger
 from smorl.runs.progress import Progress
@@ -217,7 +218,7 @@ def test_short_writes_are_completed(run, monkeypatch):
 def test_tensorboard_absent_is_a_clear_error(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(InvalidInput, match=r"smorl\[tensorboard\]"):
-        RunLogger(run, COLUMNS, tensorboard=True)
+        RunLogger(run, COLUMNS, Boards(tensorboard=True))
 
 
 def test_tensorboard_gets_the_numbers(run, monkeypatch):
@@ -236,7 +237,7 @@ def test_tensorboard_gets_the_numbers(run, monkeypatch):
     fake = types.ModuleType("torch.utils.tensorboard")
     fake.SummaryWriter = SummaryWriter  # pyright: ignore[reportAttributeAccessIssue]
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", fake)
-    with RunLogger(run, COLUMNS, tensorboard=True) as logger:
+    with RunLogger(run, COLUMNS, Boards(tensorboard=True)) as logger:
         logger.metrics({"env_steps": 3, "a": 1.5, "note": "x", "bad": float("nan")})
         logger.evaluation({"env_steps": 3, "distance": 0.1, "success": None, "note": ""})
     assert written == [
@@ -245,6 +246,59 @@ def test_tensorboard_gets_the_numbers(run, monkeypatch):
         ("evaluation/distance", 0.1, 3),
         "closed",
     ]
+
+
+def test_wandb_absent_is_a_clear_error(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(InvalidInput, match=r"smorl\[wandb\]"):
+        RunLogger(run, COLUMNS, Boards(wandb="tables"))
+
+
+def test_wandb_gets_the_numbers_and_a_resumed_run_the_same_id(run, monkeypatch):
+    begun, logged = [], []
+
+    class Run:
+        def define_metric(self, name, step_metric):
+            assert (name, step_metric) == ("*", "env_steps")
+
+        def log(self, numbers):
+            logged.append(numbers)
+
+        def finish(self):
+            logged.append("finished")
+
+    def init(**settings):
+        begun.append(settings)
+        return Run()
+
+    fake = types.ModuleType("wandb")
+    fake.init = init  # pyright: ignore[reportAttributeAccessIssue]
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    with RunLogger(run, COLUMNS, Boards(wandb="tables")) as logger:
+        logger.metrics({"env_steps": 3, "a": 1.5, "note": "x", "bad": float("nan")})
+        logger.evaluation({"env_steps": 3, "distance": 0.1, "success": None, "note": ""})
+    assert logged == [
+        {"a": 1.5, "env_steps": 3},
+        {"evaluation/distance": 0.1, "env_steps": 3},
+        "finished",
+    ]
+    RunLogger(run, COLUMNS, Boards(wandb="tables")).close()
+    run.versions["date"] = "another day"
+    RunLogger(run, COLUMNS, Boards(wandb="tables")).close()
+    assert begun[0] == begun[1]
+    assert begun[0]["project"] == "tables"
+    assert begun[0]["config"] == run.config
+    assert begun[2]["id"] != begun[0]["id"]
+
+
+@pytest.mark.slow
+def test_wandb_itself_takes_them_offline(run, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    with RunLogger(run, COLUMNS, Boards(wandb="tables")) as logger:
+        logger.metrics({"env_steps": 3, "a": 1.5})
+    assert list((run.path / "wandb").glob("offline-run-*/run-*.wandb"))
 
 
 def test_reading_runs_needs_neither_torch_nor_tensorboard():

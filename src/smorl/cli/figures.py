@@ -23,7 +23,11 @@ def main(argv: list[str]) -> int:
     for name in args.figures:
         get_figure(name)
     if not results.is_dir():
-        raise InvalidInput(f"--results {results} is not a folder; `smorl reproduce` makes one.")
+        raise InvalidInput(
+            f"--results {results} is not a folder. The raw results lie in the source repository, "
+            f"not in the package: `git clone {_repository()}`, then `smorl figures --results "
+            "smorl/results`. `smorl reproduce` makes results of your own."
+        )
     drawn = 0
     if args.figures or args.report is None:
         for name in args.figures or FIGURES:
@@ -38,6 +42,14 @@ def main(argv: list[str]) -> int:
         _write(results, Path(args.report))
         return 0
     return 0 if drawn else 1
+
+
+def _repository() -> str:
+    from importlib.metadata import metadata
+
+    addresses = metadata("smorl").get_all("Project-URL") or []
+    pairs = dict(entry.split(", ", 1) for entry in addresses)
+    return pairs.get("Repository", "<the repository>")
 
 
 def _write(results: Path, page: Path) -> None:

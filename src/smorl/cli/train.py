@@ -10,6 +10,7 @@ from smorl.cli.options import fields, overrides
 from smorl.formats import check_kinds, understood
 from smorl.library import default_folder, make_config
 from smorl.presets import get_preset
+from smorl.runs.boards import Boards
 from smorl.settings_file import read_settings
 from smorl.training.settings import RunConfig
 
@@ -38,14 +39,15 @@ def main(argv: list[str]) -> int:
     given |= {**seed, **short, **overrides(rest, _EXAMPLE)}
     config = make_config(args.preset, None, given)
     out = Path(args.out) if args.out else default_folder(args.preset, config)
-    return _train(config, out, "smorl train " + " ".join(argv), args.quiet, args.tensorboard)
+    boards = Boards(args.tensorboard, args.wandb)
+    return _train(config, out, "smorl train " + " ".join(argv), args.quiet, boards)
 
 
-def _train(config: RunConfig, out: Path, command: str, quiet: bool, tensorboard: bool) -> int:
+def _train(config: RunConfig, out: Path, command: str, quiet: bool, boards: Boards) -> int:
     # Imported here so that a typo in the options answers at once.
     from smorl.library.running import run_training
 
-    outcome = run_training(config, out, command, quiet=quiet, tensorboard=tensorboard)
+    outcome = run_training(config, out, command, quiet=quiet, boards=boards)
     if outcome.result is None:
         at = f" at step {outcome.steps}" if outcome.steps else ""
         sys.stderr.write(f"Stopped and saved{at}. The same command resumes: {command}\n")
@@ -112,5 +114,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--tensorboard", action="store_true", help="also log for TensorBoard")
+    parser.add_argument(
+        "--wandb", metavar="PROJECT",
+        help="also log to Weights & Biases; WANDB_MODE=offline keeps it on this machine",
+    )  # fmt: skip
     parser.add_argument("-h", "--help", action="store_true", help="show this help")
     return parser

@@ -19,6 +19,7 @@ from smorl.representations.scalor.training.data import Source, Stopped, remove_s
 from smorl.representations.scalor.training.loop import PerceptionTrainer
 from smorl.representations.scalor.training.settings import PerceptionConfig, total_frames
 from smorl.representations.video_files import load_sequences
+from smorl.runs.boards import NO_BOARDS, Boards
 from smorl.runs.folder import RunDir
 from smorl.runs.progress import Progress, Stage, Words
 from smorl.runs.stopping import orderly_stop
@@ -40,7 +41,7 @@ class Outcome:
 
 
 def run_training(
-    config: RunConfig, out: Path, command: str, *, quiet: bool = False, tensorboard: bool = False
+    config: RunConfig, out: Path, command: str, *, quiet: bool = False, boards: Boards = NO_BOARDS
 ) -> Outcome:
     """Train in `out`, perception first where the method needs one, or resume."""
     check_perception(config, out, PERCEPTION_PRESETS)
@@ -65,7 +66,7 @@ def run_training(
                 run,
                 progress,
                 perception=perception,
-                tensorboard=tensorboard,
+                boards=boards,
                 collectors=collectors,
             )
             resumed = trainer.resume()

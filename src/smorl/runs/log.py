@@ -19,6 +19,7 @@ from typing import Any, Self
 from smorl.config import JSON
 from smorl.errors import CannotWrite, DamagedFile, InvalidInput, RunConflict
 from smorl.files import cannot_write
+from smorl.runs.boards import NO_BOARDS, Boards
 from smorl.runs.folder import RunDir
 
 _LONGEST_HEADER = 10_000  # bytes of the evaluation table's first line
@@ -32,10 +33,10 @@ class RunLogger:
     resume, with None at the start of a run.
     """
 
-    def __init__(self, run: RunDir, columns: Sequence[str], tensorboard: bool = False) -> None:
+    def __init__(self, run: RunDir, columns: Sequence[str], boards: Boards = NO_BOARDS) -> None:
         self._columns = list(columns)
         self._header = _csv_row(self._columns)
-        self._board = _open_board(run.path / "tensorboard") if tensorboard else None
+        self._boards = boards.open(run)
         self._metrics = _RowFile(run.metrics)
         self._evaluations = _RowFile(run.evaluations)
         self._timing = _RowFile(run.timing)
@@ -79,8 +80,8 @@ class RunLogger:
     def close(self) -> None:
         for file in (self._metrics, self._evaluations, self._timing):
             file.close()
-        if self._board is not None:
-            self._board.close()
+        for board in self._boards:
+            board.close()
 
     def __enter__(self) -> Self:
         return self
@@ -102,12 +103,12 @@ class RunLogger:
             )
 
     def _show(self, row: Mapping[str, Any], prefix: str) -> None:
-        if self._board is None:
+        if not self._boards:
             return
-        for name, value in row.items():
-            value = _plain(name, value)
-            if isinstance(value, int | float) and name != "env_steps":
-                self._board.add_scalar(prefix + name, value, row.get("env_steps"))
+        plain = {name: _plain(name, value) for name, value in row.items() if name != "env_steps"}
+        numbers = {prefix + n: v for n, v in plain.items() if isinstance(v, int | float)}
+        for board in self._boards:
+            board.show(numbers, row["env_steps"])
 
 
 class _RowFile:
@@ -190,13 +191,3 @@ def _csv_row(values: Sequence[JSON]) -> str:
     # The csv module writes floats by repr, so they read back exactly.
     csv.writer(text, lineterminator="\n").writerow(values)
     return text.getvalue()
-
-
-def _open_board(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise InvalidInput(
-            "TensorBoard is not installed; `pip install 'smorl[tensorboard]'`, or train without."
-        ) from error
-    return SummaryWriter(str(folder))

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from smorl.formats import check_kinds, understood
+from smorl.runs.boards import NO_BOARDS, Boards
 from smorl.runs.checkpoint import Checkpoint, load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
 from smorl.runs.identity import KEY, identity, require_same_run
@@ -38,11 +39,11 @@ class Resumable(ABC):
         *,
         minutes: float,
         perception: str | None = None,
-        tensorboard: bool = False,
+        boards: Boards = NO_BOARDS,
     ) -> None:
         """`columns` of evaluations, `minutes` between checkpoints, the hash of its perception."""
         self.run, self.reporter = run, reporter
-        self.logger = RunLogger(run, columns, tensorboard)
+        self.logger = RunLogger(run, columns, boards)
         self.stop_requested = False  # set from outside; honoured between two steps
         self._minutes, self._perception = minutes, perception
         self._seconds: dict[str, float] = {}  # wall clock, by what it was spent on

@@ -19,6 +19,7 @@ from smorl.evaluation.evaluate import Evaluation, evaluate
 from smorl.methods import EncoderInputs, get_method
 from smorl.replay.image_files import PictureFiles
 from smorl.representations.base import Perception
+from smorl.runs.boards import NO_BOARDS, Boards
 from smorl.runs.checkpoint import Checkpoint
 from smorl.runs.folder import RunDir
 from smorl.runs.reporter import Reporter
@@ -53,7 +54,7 @@ class Trainer(Resumable):
         reporter: Reporter,
         *,
         perception: Perception | None = None,
-        tensorboard: bool = False,
+        boards: Boards = NO_BOARDS,
         collectors: Collectors | None = None,
     ) -> None:
         self.config, self.learns = config, get_method(config.method).learns
@@ -71,7 +72,7 @@ class Trainer(Resumable):
             reporter.note(note)
         super().__init__(
             run, reporter, EVALUATION_COLUMNS, minutes=config.checkpoint_minutes,
-            perception=None if perception is None else perception.digest, tensorboard=tensorboard,
+            perception=None if perception is None else perception.digest, boards=boards,
         )  # fmt: skip
         self.pictures = PictureFiles(run.path / "pictures")
         self.distance: float | None = None
