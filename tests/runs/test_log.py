@@ -273,6 +273,7 @@ def test_wandb_gets_the_numbers_and_a_resumed_run_the_same_id(run, monkeypatch):
 
     fake = types.ModuleType("wandb")
     fake.init = init  # pyright: ignore[reportAttributeAccessIssue]
+    fake.Error = KeyError  # pyright: ignore[reportAttributeAccessIssue]
     monkeypatch.setitem(sys.modules, "wandb", fake)
     with RunLogger(run, COLUMNS, Boards(wandb="tables")) as logger:
         logger.metrics({"env_steps": 3, "a": 1.5, "note": "x", "bad": float("nan")})
@@ -289,6 +290,18 @@ def test_wandb_gets_the_numbers_and_a_resumed_run_the_same_id(run, monkeypatch):
     assert begun[0]["project"] == "tables"
     assert begun[0]["config"] == run.config
     assert begun[2]["id"] != begun[0]["id"]
+
+
+def test_wandb_without_a_login_is_a_clear_error(run, monkeypatch):
+    def init(**_):
+        raise PermissionError("No API key.")
+
+    fake = types.ModuleType("wandb")
+    fake.init = init  # pyright: ignore[reportAttributeAccessIssue]
+    fake.Error = PermissionError  # pyright: ignore[reportAttributeAccessIssue]
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    with pytest.raises(InvalidInput, match=r"No API key.*WANDB_MODE=offline"):
+        RunLogger(run, COLUMNS, Boards(wandb="tables"))
 
 
 @pytest.mark.slow

@@ -75,14 +75,20 @@ class _WeightsAndBiases:
                 "Weights & Biases is not installed; `pip install 'smorl[wandb]'`, or train without."
             ) from error
         identity = json.dumps([run.config, run.versions.get("date")], sort_keys=True)
-        self._run = wandb.init(
-            project=project,
-            name=run.path.name,
-            id=hashlib.sha256(identity.encode()).hexdigest()[:16],
-            resume="allow",
-            dir=str(run.path),
-            config=run.config,
-        )
+        try:
+            self._run = wandb.init(
+                project=project,
+                name=run.path.name,
+                id=hashlib.sha256(identity.encode()).hexdigest()[:16],
+                resume="allow",
+                dir=str(run.path),
+                config=run.config,
+            )
+        except wandb.Error as error:
+            raise InvalidInput(
+                f"Weights & Biases refuses: {error} `wandb login` signs in, WANDB_MODE=offline "
+                "keeps everything on this machine."
+            ) from error
         # Steps are the environment's; their own counter refuses rows that a resume repeats.
         self._run.define_metric("*", step_metric="env_steps")
 
