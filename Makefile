@@ -8,7 +8,7 @@ PYTHONS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test test-slow test-cluster test-browser check-main-job faults demo view
-.PHONY: bench train package clean
+.PHONY: bench train docs package clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -64,6 +64,11 @@ bench: setup ## measure speed: environments, learner, perception and the whole l
 
 train: setup ## the main job: from pixels alone to an agent that rearranges the table
 	$(BIN)/smorl train visual-rearrange-1
+
+docs: setup ## the documentation as a site in build/site; building it needs no network
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "open build/site/index.html, or look at it with search: $(BIN)/python -m http.server -d build/site"
 
 package: setup ## build wheel and sdist, install the wheel in a clean place, use it; PYTHONS="python3.12 ..." for others
 	$(BIN)/python -m tests.check_package $(PYTHONS)

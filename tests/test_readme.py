@@ -1,25 +1,52 @@
-"""The README says what the committed results say."""
+"""README and docs say what the committed results say, and link to what is there."""
 
 import json
-from pathlib import Path
+import re
 
 import pytest
 
 from smorl.cli import perception_results
 from smorl.cli.gap import as_markdown
+from smorl.envs.registration import env_ids
 from smorl.paper.figures.curves import find_runs
 from smorl.paper.results import read_result, table
-
-ROOT = Path(__file__).parents[1]
+from tests.pages import PAGES, REPOSITORY, ROOT, name_of, targets
 
 
 @pytest.mark.parametrize(("folder", "mark"), [("gt", "results"), ("visual", "visual")])
 def test_the_results_tables_are_those_the_raw_results_give(folder, mark):
     results = [read_result(path) for path in find_runs([ROOT / "results" / folder])]
     expected = table([result for result in results if result is not None])
-    readme = (ROOT / "README.md").read_text("utf-8")
-    shown = readme.split(f"<!-- {mark} -->\n")[1].split(f"<!-- end of {mark} -->")[0]
-    assert shown == expected, f"paste the table of `smorl results results/{folder}` into README.md"
+    shown = between("docs/results.md", mark)
+    assert shown == expected, f"paste the table of `smorl results results/{folder}`"
+
+
+def between(page: str, mark: str) -> str:
+    """Return what stands between the marks `<!-- mark -->` and `<!-- end of mark -->`."""
+    text = (ROOT / page).read_text("utf-8")
+    return text.split(f"<!-- {mark} -->\n")[1].split(f"<!-- end of {mark} -->")[0]
+
+
+def agents_table() -> str:
+    """The table of README.md, from `results/fresh` and from what training took."""
+    head = "| agent | pucks | distance | doing nothing | every puck within 5 cm | minutes |"
+    lines = [head, "|---" * 6 + "|"]
+    passive = {env.id: env.passive_distance for env in env_ids()}  # the one number of a task
+    for file in sorted((ROOT / "results" / "fresh").glob("*.json")):
+        raw = json.loads(file.read_text("utf-8"))
+        run = ROOT / "results" / "visual" / f"{file.stem}-seed0" / "result.json"
+        minutes = json.loads(run.read_text("utf-8"))["seconds"] / 60
+        lines.append(
+            f"| `{raw['run']}` | {file.stem[-1]} | **{100 * raw['object_distance']:.1f} cm** | "
+            f"{100 * passive[raw['env']]:.1f} cm | {100 * raw['success']:.0f} % | "
+            f"{minutes:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def test_the_small_table_is_the_one_the_raw_results_give():
+    expected = agents_table()
+    assert between("README.md", "agents") == expected, f"paste:\n{expected}"
 
 
 def test_the_perception_table_is_the_one_the_raw_results_give(capsys):
@@ -35,10 +62,20 @@ def test_the_gap_table_is_the_one_the_raw_result_gives():
     assert as_markdown(raw["rows"]) in page, "paste `smorl gap shipped:visual-rearrange-1`"
 
 
-def test_every_linked_file_exists():
-    import re
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_linked_file_exists(page):
+    for target, file in targets(page):
+        assert file is None or file.exists(), f"{name_of(page)}: {target}"
 
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text("utf-8")):
-            if not target.startswith("http"):
-                assert (page.parent / target).exists(), f"{page}: {target}"
+
+def test_the_readme_shows_on_a_package_index_too():
+    """There only absolute addresses work; all of ours are the one of pyproject.toml."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for target, file in targets(ROOT / "README.md"):
+        assert target.startswith("https://"), f"{target}: write its whole address"
+        assert file is not None or "smorl" not in target, f"{target}: not {REPOSITORY}"
+    pictures = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", readme)
+    assert all(address.startswith(f"{REPOSITORY}/raw/main/") for _, address in pictures)
+    moving = ROOT / pictures[0][1].partition("/raw/main/")[2]
+    assert moving.suffix in (".gif", ".webp")
+    assert moving.stat().st_size < 3e6
