@@ -108,8 +108,10 @@ def _verb_words() -> Iterator[list[str]]:
     for value in VALUES:
         for name, words, parser in parsers.values():
             for action in parser._actions:
-                if action.option_strings and action.nargs != 0 and action.dest != "help":
-                    yield [*name, *words, action.option_strings[-1], value]
+                option = action.option_strings[-1:]
+                # One that `words` have already is what keeps the verb from starting.
+                if option and action.nargs != 0 and option[0] not in ("--help", *words):
+                    yield [*name, *words, *option, value]
 
 
 def _setting_words() -> Iterator[list[str]]:

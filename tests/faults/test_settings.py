@@ -81,6 +81,14 @@ def test_a_folder_that_was_there_stays(tmp_path):
     assert not list(out.iterdir())
 
 
+@pytest.mark.parametrize("words", [["train", "debug", "--out", ""], ["figures", "--results", ""]])
+def test_an_empty_word_is_no_place(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert f"an empty word '' after {words[-2]}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_is_like_an_environment_that_is_like_none(capsys):
     assert main(["play", "smorl/Nope-v0"]) == 2
     assert "Did you mean" not in capsys.readouterr().err

@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"smorl: unknown verb {verb!r}.{hint} `smorl --help` lists the verbs.\n")
         return 2
     try:
-        words = _trusting(args[1:])
+        words = _trusting(_filled(args[1:]))
         code = int(importlib.import_module(VERBS[verb][0]).main(words) or 0)
         sys.stdout.flush()
         return code
@@ -78,6 +78,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  or the rest would fail again at exit
         name = f" {error.filename}" if error.filename else ""
         return _say(verb, f"the system says about{name or ' a file'}: {error.strerror or error}.")
+
+
+def _filled(words: list[str]) -> list[str]:
+    """Refuse empty words: mostly a variable of the shell that was not set, and never a name."""
+    for before, word in zip(["", *words], words, strict=False):
+        if not word:
+            after = f" after {before}" if before else ""
+            raise InvalidInput(f"there is an empty word ''{after}; fill it in, or leave it out.")
+    return words
 
 
 def _trusting(words: list[str]) -> list[str]:
