@@ -16,8 +16,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from smorl.envs.tabletop.checks import TABLE_HIGH, TABLE_LOW
+from smorl.errors import InvalidInput
 from smorl.page.casting import Seat
-from smorl.page.server import Page, PageSettings
+from smorl.page.server import Page, PageSettings, check_host
 from smorl.page.table import Setup
 from tests.browser.windows import Company
 
@@ -199,3 +200,10 @@ def test_who_leaves_is_cleared_away_completely(page):
         return all(table() is None for table in kept)
 
     until(freed)
+
+
+@pytest.mark.parametrize("host", ["x.invalid", "999.9.9.9", "203.0.113.7", "a" * 300, "\udcff"])
+def test_a_host_that_is_not_ours_is_refused_at_once(host):
+    check_host("127.0.0.1")  # this one is
+    with pytest.raises(InvalidInput, match="no address of this machine"):
+        check_host(host)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 import viser
 from viser import _messages as messages
 
+from smorl.errors import InvalidInput
 from smorl.page.casting import Casting, Seat
 from smorl.page.following import Progress
 from smorl.page.requests import Request
@@ -73,6 +75,7 @@ class Page:
         self._left: list[Visitor] = []  # whose tables the control thread has yet to close
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        check_host(self.settings.host)
         with contextlib.redirect_stdout(io.StringIO()):  # viser would print a banner
             self.server = viser.ViserServer(
                 host=self.settings.host, port=self.settings.port, label=TITLE, verbose=False
@@ -194,6 +197,19 @@ class Page:
                     visitor, lambda visitor=visitor: visitor.draw(self._clock(), self.progress)
                 )
             self._stopping.wait(max(0.005, 1 / _SCENE_RATE - (self._clock() - started)))
+
+
+def check_host(host: str) -> None:
+    """Refuse an address that is none of this machine; viser would wait for it for ever."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(place)
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(
+            f"--host {host!r:.80} is no address of this machine ({error}); 127.0.0.1 is for this "
+            "machine alone, 0.0.0.0 for its whole network."
+        ) from error
 
 
 def _lock_down(server: viser.ViserServer) -> None:
