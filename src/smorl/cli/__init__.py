@@ -17,7 +17,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "train": ("smorl.cli.train", "train an agent from a preset; run again to resume"),
     "evaluate": ("smorl.cli.evaluate", "evaluate a trained run on fixed episodes"),
     "gap": ("smorl.cli.gap", "which part of perception costs how much of an agent's result"),
-    "export": ("smorl.cli.export", "put a trained agent into one small file"),
+    "export": ("smorl.cli.export", "an agent in one small file, or episodes as a data set"),
     "study": ("smorl.cli.study", "how agents exploit the reward by tracker ID: `study tracking`"),
     "analyse": ("smorl.cli.analyse", "what representations are like: `clusters`, `mig`"),
     "perception": ("smorl.cli.perception", "objects from pixels: collect, train, evaluate, show"),
