@@ -31,7 +31,7 @@ WAYS = {
               "learner.lr=1e-3,1e-4", "learner.lr=log(1e-4,1e-2)", "method=no.py:X",
               "learner.lr=log(1e-2,1e-4)", "env=CartPole-v1", "collect.num_envs=int(1,x)"),
 }  # fmt: skip
-SECONDS, LONGEST = 30, 600  # of processor time and of waiting for one try
+SECONDS, LONGEST = 120, 600  # of processor time and of waiting for one try
 
 
 class TooLong(BaseException):
