@@ -1,8 +1,12 @@
 """Alg. 3 as a state machine, step by step."""
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from smorl.planning.subgoals import SubgoalConfig, SubgoalCycle
+from smorl.presets import PRESETS
 
 
 def run(config, valid, script, first=0, scores=None):
@@ -86,3 +90,47 @@ def test_episodes_are_independent():
             if not cycle.finished[0]:
                 assert cycle.current[0] == together.current[i]
             assert cycle.finished[0] == together.finished[i]
+
+
+def as_printed(length, attempts, script):
+    """Alg. 3 as the paper prints it, one episode: the goal of every step, and whether it stops."""
+    count = len(script[0])
+    visited, m, t = [], 0, 0
+    for _ in range(attempts):
+        for _ in range(length):
+            visited.append(m)
+            t += 1
+        solved = script[t - 1]
+        if all(solved):
+            return visited, True
+        m = (m + 1) % count
+        while solved[m]:
+            m = (m + 1) % count
+    return visited, False
+
+
+@given(
+    length=st.integers(1, 4),
+    attempts=st.integers(1, 5),
+    goals=st.integers(1, 4),
+    data=st.data(),
+)
+def test_the_defaults_are_the_algorithm_as_printed(length, attempts, goals, data):
+    flags = st.lists(st.booleans(), min_size=goals, max_size=goals)
+    steps = length * attempts
+    script = data.draw(st.lists(flags, min_size=steps, max_size=steps))
+    visited, finished = run(SubgoalConfig(length, attempts), [True] * goals, script)
+    expected, _ = as_printed(length, attempts, script)
+    assert visited == expected
+    assert finished  # solved, or out of steps
+
+
+@pytest.mark.parametrize("name", [n for n in PRESETS if n.startswith(("paper-", "lite-"))])
+def test_presets_of_the_paper_evaluate_as_printed(name):
+    config = PRESETS[name].build()
+    ours = config.evaluation.subgoals
+    if config.method not in ("smorl", "smorl-gt"):  # others have one goal, and nothing to choose
+        assert ours.order == "cycle"
+        assert not ours.switch_when_solved
+        return
+    assert ours == SubgoalConfig(ours.length, ours.attempts)
