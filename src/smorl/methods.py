@@ -13,7 +13,7 @@ from smorl.errors import InvalidInput, did_you_mean
 from smorl.plugins import is_plugin, load
 from smorl.representations.base import Encoder, Perception
 from smorl.representations.ground_truth import GroundTruthObjects, GroundTruthVector
-from smorl.representations.scalor.tracking.settings import TrackerConfig
+from smorl.representations.perceptions import TrackerSettings
 from smorl.representations.slices import SlicedObjects
 from smorl.representations.vae.encoder import VaeEncoder
 from smorl.representations.vae.model import BetaVae
@@ -34,7 +34,7 @@ class EncoderInputs:
     identities: int | None = None
     perception: Perception | None = None
     vae: BetaVae | None = None
-    tracker: TrackerConfig | None = None
+    tracker: TrackerSettings | None = None
     slices: str | None = None
 
 

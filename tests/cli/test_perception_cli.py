@@ -345,19 +345,19 @@ class Cut(Exception):
 
 
 def test_a_restarted_run_resumes_in_its_later_attempt(tmp_path, monkeypatch):
-    from smorl.representations.scalor.training.loop import PerceptionTrainer
+    from smorl.representations.scalor.training.loop import ScalorTrainer
 
     args = ["--scalor.presence_bias", "-5", "--optimise.lr", "1e-6", "--restarts", "1"]
     args += ["--checkpoint_minutes", "0"]
     assert train(tmp_path / "whole", *args) == 0
-    advance = PerceptionTrainer._advance
+    advance = ScalorTrainer._advance
 
     def cut(self):
         if (self.state.attempt, self.state.iteration) == (1, 3):
             raise Cut
         advance(self)
 
-    monkeypatch.setattr(PerceptionTrainer, "_advance", cut)
+    monkeypatch.setattr(ScalorTrainer, "_advance", cut)
     with pytest.raises(Cut):
         train(tmp_path / "cut", *args)
     monkeypatch.undo()

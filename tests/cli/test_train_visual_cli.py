@@ -45,7 +45,7 @@ def sharp(tmp_path_factory):
     config = replace(debug().scalor, presence_bias=3.0, mask_bias=2.0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        model = Scalor(config, background=np.full((64, 64, 3), 0.3, np.float32))
+        model = Scalor(config, 2, background=np.full((64, 64, 3), 0.3, np.float32))
     weights = PerceptionWeights(
         config,
         model,

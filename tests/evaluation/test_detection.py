@@ -97,8 +97,8 @@ def test_remembered_objects_are_no_detections():
 
 
 def test_held_out_episodes_are_not_those_of_the_training_data():
-    train, _ = episode_plan(0, 0, 5)
-    held_out, _ = episode_plan(0, 0, 5, purpose=HELD_OUT)
+    train, _ = episode_plan(0, 0, 5, 2)
+    held_out, _ = episode_plan(0, 0, 5, 2, purpose=HELD_OUT)
     assert train != held_out
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from smorl.cli import main
 from smorl.presets.perception import PERCEPTION_PRESETS, PerceptionPreset
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.runs.checkpoint import load_latest
 from tests.faults.conftest import TINY
 from tests.faults.inject import counted, dies_at, real_calls
@@ -53,7 +53,7 @@ RUNS: dict[str, tuple[str, ...]] = {
 _CLOCK = {"seconds", "stages"}  # what no two runs share
 
 
-def _perception() -> PerceptionConfig:
+def _perception() -> ScalorTrainingConfig:
     """Every part of a perception run in a second."""
     base = PERCEPTION_PRESETS["debug-scalor"].build()
     return replace(

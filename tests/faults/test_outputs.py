@@ -123,7 +123,7 @@ def test_progress_ends_at_a_hundred_percent():
 def weights(tmp_path_factory):
     what = SMALL.what
     found = PerceptionWeights(
-        SMALL, Scalor(SMALL), np.zeros(what, np.float32), np.eye(what, dtype=np.float32),
+        SMALL, Scalor(SMALL, 2), np.zeros(what, np.float32), np.eye(what, dtype=np.float32),
         {}, 0.5, {"env": "smorl/VisualPush1-v0"},
     )  # fmt: skip
     return save_weights(tmp_path_factory.mktemp("weights") / "weights.safetensors", found)

@@ -14,7 +14,7 @@ from smorl.presets.perception import (
     PERCEPTION_PRESETS,
     get_perception_preset,
 )
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.training.state import PerceptionState
 from smorl.representations.scalor.training.step import train_step
 from smorl.representations.video import Sequences
@@ -25,10 +25,10 @@ NAMES = sorted(PERCEPTION_PRESETS)
 @pytest.mark.parametrize("name", NAMES)
 def test_round_trip_through_json(name):
     config = get_perception_preset(name).build()
-    assert from_json(PerceptionConfig, json.loads(json.dumps(to_json(config)))) == config
+    assert from_json(ScalorTrainingConfig, json.loads(json.dumps(to_json(config)))) == config
 
 
-def noise_sequences(config: PerceptionConfig) -> Sequences:
+def noise_sequences(config: ScalorTrainingConfig) -> Sequences:
     rng = np.random.default_rng(0)
     size = config.scalor.image_size
     images = rng.integers(0, 256, (2, 5, size, size, 3), dtype=np.uint8)
@@ -80,7 +80,7 @@ def test_the_paper_presets_carry_the_table_of_the_paper():
     assert (s.explained, s.cells, s.size, s.size_range) == (0.1, 4, 0.22, 0.12)
     assert (s.ratio, s.ratio_range, s.what) == (1.0, 0.3, 8)
     assert get_perception_preset("paper-scalor-2").build().scalor.what == 4
-    known = set(paths(PerceptionConfig, to_json(config)))
+    known = set(paths(ScalorTrainingConfig, to_json(config)))
     assert set(PAPER_PROVENANCE) <= known
 
 

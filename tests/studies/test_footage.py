@@ -14,7 +14,7 @@ ENV = "smorl/VisualRearrange2-v0"
 def test_pictures_are_those_of_the_environment():
     footage = record(ENV, episodes=2, steps=2, seed=3)
     drawn = pictures(footage, 64)
-    plans = [episode_plan(3, i, 2, purpose=PURPOSE) for i in range(2)]
+    plans = [episode_plan(3, i, 2, 2, purpose=PURPOSE) for i in range(2)]
     envs = make_visual_envs(ENV, 2, threads=1)
     observation, _ = envs.reset(seed=[plan[0] for plan in plans])
     assert (drawn[:, 0] == observation["observation"]).all()

@@ -45,7 +45,7 @@ def test_the_model_sees_the_first_frames_and_is_told_the_actions_that_follow():
     state, actions = model.asked
     assert len(state) == 2
     for episode in range(2):
-        planned = episode_plan(4, episode, 4, purpose=HELD_OUT)[1]
+        planned = episode_plan(4, episode, 4, 2, purpose=HELD_OUT)[1]
         np.testing.assert_array_equal(state[1][1][episode], planned[1])
         np.testing.assert_array_equal(actions[episode], planned[2:])
     assert dream.images.shape == dream.pictures.shape == (2, 5, 64, 64, 3)

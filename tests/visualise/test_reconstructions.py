@@ -22,24 +22,21 @@ BOX = np.array((0.25, 0.25), np.float32)
 
 
 def make_trace(frames=4) -> Trace:
-    """Slot 0 is seen, new in frame 0; slot 1 is remembered from frame 2 on; slot 2 is empty."""
+    """Slots 0 and 1 are new in frame 0; slot 1 is remembered from frame 2 on; slot 2 is empty."""
     shape = (frames, 3)
     masks = np.zeros((*shape, 64, 64), np.float32)
     masks[:, 0, 8:24, 8:24] = 1
     masks[:, 2] = 1  # an empty slot's mask must not be drawn
-    age = np.zeros(shape, int)
-    age[2:, 1] = 1
-    new = np.zeros(shape, bool)
-    new[0] = True
+    seen = np.ones(shape, bool)
+    seen[2:, 1] = False
     picture = np.full((frames, 64, 64, 3), 0.5, np.float32)
     return Trace(
         images=np.full((frames, 64, 64, 3), 100, np.uint8),
         position=np.tile(np.array([(-0.5, -0.5), (0.5, 0.5), (0, 0)], np.float32), (frames, 1, 1)),
         scale=np.tile(BOX, (*shape, 1)),
         present=np.tile([True, True, False], (frames, 1)),
-        new=new,
+        seen=seen,
         ids=np.tile([0, 1, -1], (frames, 1)),
-        age=age,
         reconstruction=picture,
         foreground=0 * picture,
         masks=masks,
@@ -97,18 +94,16 @@ class Seer:
     def step(self, carry, observation, actions):
         seen = carry.seen + 1
         one = np.ones((1, 1, 1), np.float32)
-        objects = ObjectSet(one, 0 * BOX[None, None], BOX[None, None], one, one[..., 0] > 0)
-        carry = SimpleNamespace(
-            seen=seen,
-            picture=observation / 255,
-            ids=np.array([[0]]),
-            age=np.array([[0]]),
-            new=np.array([[False]]),
+        objects = ObjectSet(
+            one, 0 * BOX[None, None], BOX[None, None], one, one[..., 0] > 0, np.array([[0]])
         )
-        return carry, objects
+        return SimpleNamespace(seen=seen, picture=observation / 255), objects
 
     def encode_goal(self, observation):
         return self.step(self.init(1), observation, None)[1]
+
+    def seen_now(self, carry):
+        return np.array([[carry.seen != 3]])  # hidden for one frame
 
     def draw(self, carry):
         masks = np.ones((1, 1, 64, 64), np.float32)
@@ -118,6 +113,7 @@ class Seer:
 def test_trace_follows_one_episode():
     episode = trace(Seer(), "smorl/VisualRearrange1-v0", steps=3, seed=2)
     assert len(episode) == 4
-    assert episode.new[:, 0].tolist() == [True, False, False, False]
+    assert [episode.new(t, 0) for t in range(4)] == [True, False, False, True]
+    assert episode.seen[:, 0].tolist() == [True, True, False, True]
     assert np.allclose(episode.reconstruction * 255, episode.images)
     assert not np.array_equal(episode.images[0], episode.images[3])

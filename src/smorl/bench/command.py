@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,17 @@ def run(
     text = json.dumps(report, indent=2) if arguments.json else as_text(report)
     sys.stdout.write(text + "\n")
     return 0
+
+
+def peak_memory() -> float:
+    """The most memory this process has held so far, in GB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e9 if sys.platform == "darwin" else 1e9 / 1024)
+
+
+def say(what: str) -> None:
+    """Say what is measured now, and with how many threads."""
+    sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
 
 
 def machine() -> dict:

@@ -66,7 +66,7 @@ def measure(threads: tuple[int, ...], repeats: int, rounds: int) -> dict:
 def measure_updates(repeats: int) -> Iterator[dict]:
     """Our update against the straight line, same batch, taking turns."""
     for size in BATCHES:
-        _say(f"update, batch {size}")
+        command.say(f"update, batch {size}")
         config, batch = SacConfig(batch_size=size), random_batch(size, LAYOUT, seed=0)
         noise = torch.randn(2, size, ACTIONS, generator=torch.Generator().manual_seed(0))
         ours = Sac(config, NETWORKS, LAYOUT, ACTIONS, seed=0)
@@ -95,7 +95,7 @@ def measure_relabelling(repeats: int) -> Iterator[dict]:
         return batch.map(torch.from_numpy), torch.from_numpy(noise)
 
     for size in BATCHES[1:]:
-        _say(f"relabelling, batch {size}")
+        command.say(f"relabelling, batch {size}")
         sac = Sac(SacConfig(batch_size=size), NETWORKS, LAYOUT, ACTIONS, seed=0)
         cases = {name: partial(draw, size, config) for name, config in RELABELLING.items()}
         update = partial(sac.update, *draw(size, RelabelConfig()))
@@ -112,7 +112,7 @@ def measure_relabelling(repeats: int) -> Iterator[dict]:
 
 def measure_slots(repeats: int, size: int = 512) -> Iterator[dict]:
     """Update time against the number of slots; `over_linear` is 1 where cost is proportional."""
-    _say(f"slots {', '.join(map(str, SLOTS))}, batch {size}")
+    command.say(f"slots {', '.join(map(str, SLOTS))}, batch {size}")
     cases = {}
     for slots in SLOTS:
         layout = replace(LAYOUT, slots=slots)
@@ -144,7 +144,7 @@ def measure_loop(rounds: int, preset: str = "gt-rearrange-2") -> dict:
     steps = config.collect.num_envs * config.collect.horizon
     config = replace(config, collect=replace(config.collect, initial_steps=2 * steps))
     torch.set_num_threads(config.threads)
-    _say(f"loop, {rounds} round(s) of {preset}")
+    command.say(f"loop, {rounds} round(s) of {preset}")
     with (
         tempfile.TemporaryDirectory() as folder,
         RunDir.open(Path(folder) / "run", to_json(config), "smorl bench learner") as run,
@@ -167,10 +167,6 @@ def measure_loop(rounds: int, preset: str = "gt-rearrange-2") -> dict:
         "env_steps_per_second": env_steps / wall,
         "split": {name: seconds / wall for name, seconds in spent.items()},
     }
-
-
-def _say(what: str) -> None:
-    sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
 
 
 def as_text(report: dict) -> str:

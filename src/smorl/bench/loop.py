@@ -18,7 +18,6 @@ from typing import Any
 import torch
 
 from smorl.bench import command
-from smorl.bench.perception import peak_memory
 from smorl.bench.reference_loop import ReferenceLoop
 from smorl.bench.stopwatch import Stopwatch
 from smorl.config import to_json
@@ -53,7 +52,7 @@ def measure(threads: tuple[int, ...], rounds: int) -> dict:
         "loops": [measure_ours(count, rounds) for count in threads],
     }
     # Memory only grows: asked before the released recipe runs, it is that of our loop.
-    report["memory_gb"] = peak_memory()
+    report["memory_gb"] = command.peak_memory()
     report["reference"] = [measure_reference(count, rounds) for count in threads]
     report["ratios"] = [
         {
@@ -74,7 +73,7 @@ def measure_ours(threads: int, rounds: int) -> dict:
     collect = replace(collect, initial_steps=first)
     config = replace(config, collect=collect, perception=PERCEPTION, threads=threads)
     torch.set_num_threads(threads)
-    _say(f"loop, {rounds} round(s) of {PRESET}")
+    command.say(f"loop, {rounds} round(s) of {PRESET}")
     with (
         tempfile.TemporaryDirectory() as folder,
         RunDir.open(Path(folder) / "run", to_json(config), "smorl bench loop") as run,
@@ -100,7 +99,7 @@ def measure_reference(threads: int, rounds: int) -> dict:
     config = get_preset(PAPER_PRESET).build()
     config = replace(config, env=get_preset(PRESET).build().env)
     torch.set_num_threads(threads)
-    _say("released recipe")
+    command.say("released recipe")
     loop, watch = ReferenceLoop(config, PAPER_PERCEPTION), Stopwatch()
     loop.update(*loop.draw())  # warm-up
     with ExitStack() as stack:
@@ -171,10 +170,6 @@ def summary(watch: Stopwatch, steps: int, updates: int) -> dict:
             for name in PARTS
         },
     }
-
-
-def _say(what: str) -> None:
-    sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
 
 
 def as_text(report: dict) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 import smorl  # noqa: F401  registers the environments
-from smorl.bench.perception import begin
 from smorl.bench.reference_sac import ReferenceSac
 from smorl.bench.synthetic import filled_replay
 from smorl.envs.contract import action_size
@@ -19,7 +18,6 @@ from smorl.envs.tabletop.scene import REFERENCE_PHYSICS
 from smorl.learners.sac import SacConfig
 from smorl.presets.perception import get_perception_preset
 from smorl.replay.relabel import RelabelConfig, sample_batch
-from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from smorl.training.collector import collect
 from smorl.training.settings import RunConfig
 from smorl.types import Batch, ObjectGoal, ObjectSet
@@ -42,11 +40,12 @@ class ReferenceLoop:
             goal_images=False,
             physics=REFERENCE_PHYSICS,
         )
-        self.tracker = ScalorTracker(begin(get_perception_preset(perception).build()).model)
+        actions = action_size(self.envs)
+        self.tracker = get_perception_preset(perception).build().untrained(actions).tracker()
         layout = self.tracker.layout
         self.replay, self.space = filled_replay(layout, _EPISODES, seed=0)
         assert isinstance(config.learner, SacConfig)
-        self.sac = ReferenceSac(config.learner, config.networks, layout, action_size(self.envs))
+        self.sac = ReferenceSac(config.learner, config.networks, layout, actions)
         self.rng = np.random.default_rng(0)
 
     def round(self) -> int:

@@ -13,6 +13,8 @@ _TARGETS = {
     "page": "the live page under load: steps a second, and memory over time",
     "scaling": "how cost grows with slots, batch, rows and objects",
 }
+# Measurements of one part only live with it.
+_ELSEWHERE = {"perception": "smorl.representations.scalor.bench.speed"}
 
 
 def main(argv: list[str]) -> int:
@@ -27,4 +29,5 @@ def main(argv: list[str]) -> int:
         raise InvalidInput(
             f"Nothing to measure called {target!r}; use {', '.join(_TARGETS)}.{hint}"
         )
-    return importlib.import_module(f"smorl.bench.{target}").main(argv[1:])
+    module = _ELSEWHERE.get(target, f"smorl.bench.{target}")
+    return importlib.import_module(module).main(argv[1:])

@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     from smorl.evaluation.detection import evaluate_perception
     from smorl.evaluation.pushing import record, scores
     from smorl.representations.perceptions import load_perception
-    from smorl.representations.scalor.training.settings import HeldOutConfig
+    from smorl.representations.pretraining import HELD_OUT_SEED
     from smorl.visualise.video import check_writable, write_png
     from smorl.visualise.worst_frames import worst_frames
 
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
     weights = load_perception(args.run)
     torch.set_num_threads(args.threads)
     env = args.env or weights.env
-    seed = HeldOutConfig().seed if args.seed is None else args.seed
+    seed = HELD_OUT_SEED if args.seed is None else args.seed
     report = evaluate_perception(
         weights.tracker(),
         env,

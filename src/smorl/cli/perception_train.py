@@ -43,15 +43,15 @@ def main(argv: list[str]) -> int:
     config = override(preset.build(), {"seed": str(args.seed), **overrides(rest, _EXAMPLE)})
     out = Path(args.out) if args.out else Path("runs") / f"{args.preset}-seed{config.seed}"
     # Imported here so that a typo in the options answers at once.
-    from smorl.library.running import fit_data, run_perception
-    from smorl.representations.scalor.training.data import Source
+    from smorl.library.running import run_perception
+    from smorl.representations.pretraining import Source
 
     if args.data and args.video:
         raise InvalidInput("give --data or --video, not both.")
     folder, video = (Path(given) if given else None for given in (args.data, args.video))
     source = Source(folder, args.keep_data, video)
     command = " ".join(["smorl perception train", *argv])
-    outcome = run_perception(fit_data(config, source), out, source, command, args.quiet)
+    outcome = run_perception(config.fitted(source), out, source, command, args.quiet)
     if outcome.result is None:
         sys.stderr.write(f"Stopped and saved. The same command resumes: {command}\n")
         return 130

@@ -69,7 +69,7 @@ def evaluate_perception(
         envs = make_visual_envs(env_id, len(chosen), threads)
         try:
             length = action_size(envs)
-            plans = [episode_plan(seed, i, steps, purpose=HELD_OUT, actions=length) for i in chosen]
+            plans = [episode_plan(seed, i, steps, length, purpose=HELD_OUT) for i in chosen]
             parts.append(_track(encoder, envs, plans))
         finally:
             envs.close()

@@ -16,7 +16,7 @@ from smorl.plugins import trust_named
 from smorl.presets import get_preset
 from smorl.presets.perception import get_perception_preset
 from smorl.representations.base import Perception
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.pretraining import PerceptionConfig, Source
 from smorl.trained.loading import LoadedRun, load_run
 from smorl.training.settings import RunConfig, customised
 
@@ -77,8 +77,7 @@ def train_perception(
 
     `video` is a folder of pictures, a film or an .npz file (`smorl.representations.own_video`).
     """
-    from smorl.library.running import fit_data, run_perception
-    from smorl.representations.scalor.training.data import Source
+    from smorl.library.running import run_perception
 
     build = get_perception_preset(preset).build() if isinstance(preset, str) else preset
     trust_named(_texts(overrides).values())
@@ -87,7 +86,7 @@ def train_perception(
     name = preset if isinstance(preset, str) else "perception"
     path = Path(out) if out is not None else Path("runs") / f"{name}-seed{config.seed}"
     command = f"smorl.train_perception({name!r}, out={str(path)!r})"
-    return run_perception(fit_data(config, source), path, source, command, not progress).result
+    return run_perception(config.fitted(source), path, source, command, not progress).result
 
 
 def use_threads(threads: int | None) -> None:

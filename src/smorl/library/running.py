@@ -14,11 +14,13 @@ from smorl.config import to_json
 from smorl.methods import get_method
 from smorl.presets.perception import PERCEPTION_PRESETS
 from smorl.representations.base import Perception
-from smorl.representations.own_video import load_video
-from smorl.representations.scalor.training.data import Source, Stopped, remove_sequences
-from smorl.representations.scalor.training.loop import PerceptionTrainer
-from smorl.representations.scalor.training.settings import PerceptionConfig, total_frames
-from smorl.representations.video_files import load_sequences
+from smorl.representations.pretraining import (
+    PerceptionConfig,
+    PerceptionTrainer,
+    Source,
+    Stopped,
+    remove_data,
+)
 from smorl.runs.boards import NO_BOARDS, Boards
 from smorl.runs.folder import RunDir
 from smorl.runs.progress import Progress, Stage, Words
@@ -114,10 +116,10 @@ def run_perception(
     with RunDir.open(out, to_json(config), command) as run:
         if run.result is not None:
             if not source.keep:
-                remove_sequences(out)  # a kill right after the end leaves it behind
+                remove_data(out)  # a kill right after the end leaves it behind
             return Outcome(run.result, earlier=True)
-        with Progress(total_frames(config.optimise), quiet, words=FRAMES) as progress:
-            trainer = PerceptionTrainer(config, run, progress, source, command)
+        with Progress(config.frames, quiet, words=FRAMES) as progress:
+            trainer = config.trainer(run, progress, source, command)
             result = climb(trainer, progress)
         if result is not None:
             run.write_result(result)
@@ -131,29 +133,12 @@ def climb(trainer: PerceptionTrainer, progress: Progress) -> dict[str, Any] | No
         try:
             resumed = trainer.start()
             where = "resumed at" if resumed else "starts at"
-            progress.note(f"{trainer.run.path}: {where} iteration {trainer.state.iteration}.")
+            progress.note(f"{trainer.run.path}: {where} iteration {trainer.iteration}.")
             _note_versions(trainer.run, resumed, progress)
             return trainer.train()
         except Stopped:
             progress.note("Stopped while collecting; the collection starts again.")
             return None
-
-
-def fit_data(config: PerceptionConfig, source: Source) -> PerceptionConfig:
-    """With data that exists the config says what it is, so that the run describes itself."""
-    if source.folder is not None:
-        data = load_sequences(source.folder, verify=False)
-    elif source.video is not None:
-        data = load_video(source.video, config.scalor.image_size)
-        config = replace(config, env=data.env)
-    else:
-        return config
-    lengths = tuple(min(length, data.steps + 1) for length in config.optimise.lengths)
-    return replace(
-        config,
-        data=replace(config.data, episodes=data.episodes, steps=data.steps, contact=0.0),
-        optimise=replace(config.optimise, lengths=lengths),
-    )
 
 
 def _trained_first(config: RunConfig, out: Path) -> PerceptionConfig | None:
@@ -178,7 +163,7 @@ def _obtain_perception(
     stages: list[Stage],
 ) -> Perception | None:
     """Return the run's perception, trained first if need be; None if the user stopped that."""
-    frames = 1 if first is None else total_frames(first.optimise)
+    frames = 1 if first is None else first.frames
     leg = stages[0] if first is not None else None
     with Progress(frames, quiet, words=FRAMES, leg=leg) as progress:
         return obtain_perception(

@@ -7,11 +7,15 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from smorl.config import diff, from_json, override, to_json
 from smorl.errors import DamagedFile, InvalidInput, RunConflict
 from smorl.formats import read_json
+
+if TYPE_CHECKING:
+    from smorl.representations.pretraining import PerceptionConfig
+    from smorl.training.settings import RunConfig
 
 CONFIG, RESULT = "config.json", "result.json"
 # Folders of runs whose names alone say too little.
@@ -35,15 +39,19 @@ class Training:
         options = [word for name, value in self.overrides for word in (f"--{name}", value)]
         return ("smorl", *verb, self.preset, "--seed", str(self.seed), *options)
 
-    def config(self) -> dict[str, Any]:
-        """Return the settings the run will have, as its `config.json` holds them."""
+    def settings(self) -> RunConfig | PerceptionConfig:
+        """Return the settings the run will have."""
         # Imported here so that listing figures needs neither torch nor the simulator.
         from smorl.presets import get_preset
         from smorl.presets.perception import get_perception_preset
 
         preset = get_perception_preset if self.perception else get_preset
         given = {"seed": str(self.seed), **dict(self.overrides)}
-        return json.loads(json.dumps(to_json(override(preset(self.preset).build(), given))))
+        return override(preset(self.preset).build(), given)
+
+    def config(self) -> dict[str, Any]:
+        """Return the settings as the run's `config.json` holds them."""
+        return json.loads(json.dumps(to_json(self.settings())))
 
 
 @dataclass(frozen=True)
@@ -155,12 +163,8 @@ def _compare(folder: Path, training: Training, option: str) -> State:
 
 
 def _completed(found: dict[str, Any], training: Training) -> dict[str, Any]:
-    from smorl.representations.scalor.training.settings import PerceptionConfig
-    from smorl.training.settings import RunConfig
-
-    cls = PerceptionConfig if training.perception else RunConfig
     try:
-        return json.loads(json.dumps(to_json(from_json(cls, found))))
+        return json.loads(json.dumps(to_json(from_json(type(training.settings()), found))))
     except InvalidInput:  # it has settings that are no more
         return found
 

@@ -138,9 +138,10 @@ def budget_of_pixels(scale: Scale, task: str, n: int) -> dict[str, str]:
 
 def plain_tracker() -> dict[str, str]:
     """Return what leaves SCALOR's own objects and IDs as they are, as the paper's tracker does."""
-    from smorl.representations.scalor.tracking.settings import PLAIN
+    from smorl.presets.ours import OURS
 
-    return {f"tracker.{name}": json.dumps(value) for name, value in PLAIN.items()}
+    ours = OURS.items()
+    return {name: json.dumps(value) for name, value in ours if name.startswith("tracker.")}
 
 
 def without_crutches(scale: Scale) -> dict[str, str]:

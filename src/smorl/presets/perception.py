@@ -15,7 +15,7 @@ from smorl.representations.scalor.model.settings import ScalorConfig
 from smorl.representations.scalor.training.settings import (
     HeldOutConfig,
     OptimiseConfig,
-    PerceptionConfig,
+    ScalorTrainingConfig,
     SequencesConfig,
 )
 
@@ -25,7 +25,7 @@ class PerceptionPreset:
     """A name for a config; `provenance` says where numbers come from, by dotted field."""
 
     line: str
-    build: Callable[[], PerceptionConfig]
+    build: Callable[[], ScalorTrainingConfig]
     provenance: dict[str, str] = field(default_factory=dict)
 
 
@@ -67,10 +67,10 @@ def env_id(n: int) -> str:
     return f"smorl/VisualRearrange{n}-v0"
 
 
-def scalor(n: int) -> PerceptionConfig:
+def scalor(n: int) -> ScalorTrainingConfig:
     """The fast model."""
     slots, iterations = FAST[n]
-    return PerceptionConfig(
+    return ScalorTrainingConfig(
         env=env_id(n),
         threads=1,
         data=SequencesConfig(episodes=500, steps=40, first_frames=0.3, contact=0.4),
@@ -87,9 +87,9 @@ def scalor(n: int) -> PerceptionConfig:
     )
 
 
-def paper(n: int) -> PerceptionConfig:
+def paper(n: int) -> ScalorTrainingConfig:
     """The paper's table; the release where the paper is silent."""
-    return PerceptionConfig(
+    return ScalorTrainingConfig(
         env=env_id(n),
         restarts=0,
         data=SequencesConfig(episodes=101, steps=100, first_frames=0.0),
@@ -142,7 +142,7 @@ def paper(n: int) -> PerceptionConfig:
     )
 
 
-def debug() -> PerceptionConfig:
+def debug() -> ScalorTrainingConfig:
     """Every part of a perception run in a few seconds; finds nothing worth having."""
     base = scalor(1)
     return replace(

@@ -24,9 +24,9 @@ NAME = "video"  # in the place of an environment
 PICTURES = (".png", ".jpg", ".jpeg")
 FILMS = (".mp4", ".gif", ".avi", ".mov", ".mkv")
 LONGEST, SHORTEST = 101, 2  # pictures per sequence
-# Length of the zero actions assumed where a video has none: that of our tables, so that the
-# perception can be used there.
-NO_ACTIONS = 2
+# Assumed where a video has no actions: of the length of our tables', so that the perception can be
+# used there.
+STANDING_STILL = np.zeros(2, np.float32)
 
 Scene = tuple[np.ndarray, np.ndarray | None]  # images (T, S, S, 3), actions (T, A)
 
@@ -55,7 +55,7 @@ def load_video(path: Path, image_size: int) -> Sequences:
         for i in range(0, len(images) - length + 1, length)
     ]
     images = np.stack([piece[0] for piece in pieces])
-    actions = np.zeros((*images.shape[:2], NO_ACTIONS), np.float32)
+    actions = np.tile(STANDING_STILL, (*images.shape[:2], 1))
     if pieces[0][1] is not None:
         actions = np.stack([piece[1] for piece in pieces]).astype(np.float32)  # pyright: ignore
         actions[:, 0] = 0.0  # what led to the first picture is not known

@@ -1,11 +1,12 @@
 """Trained perceptions by name, and the one table of which kinds there are.
 
-A kind is a module with `load_weights` and `save_weights`, imported when a file says that it holds
-such weights.
+The parts of a kind are imported when they are asked for: who reads its files when a file says that
+it holds such weights, the settings of its tracker when a run has some.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,48 @@ from smorl.representations.base import Perception
 from smorl.runs.tensor_file import kind_of
 
 FILE = "weights.safetensors"  # in the folder of a perception run
-KINDS = {"scalor": "smorl.representations.scalor.weights"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where the parts of a kind of perception are, each as `module:name`."""
+
+    read: str  # a function of a path and maybe its content that returns a `Perception`
+    tracker: str  # the settings of its encoder, a dataclass of `TrackerSettings`
+
+
+KINDS = {
+    "scalor": Kind(
+        read="smorl.representations.scalor.weights:load_weights",
+        tracker="smorl.representations.scalor.tracking.settings:TrackerConfig",
+    )
+}
+_FIRST = next(iter(KINDS))
+
+
+@dataclass(frozen=True)
+class TrackerSettings:
+    """How a run uses a trained perception; every kind has fields of its own."""
+
+    @classmethod
+    def of_kind(cls, kind: str | None) -> type[TrackerSettings]:
+        """Return the settings of a kind of perception; of the first one if nothing is said."""
+        name = _FIRST if kind is None else kind
+        if name not in KINDS:
+            raise InvalidInput(f"tracker.kind {name!r} is unknown. Known: {', '.join(KINDS)}.")
+        return _load(KINDS[name].tracker)
+
+    @classmethod
+    def usual(cls) -> TrackerSettings:
+        """Return the settings of a run that says nothing about them."""
+        return cls.of_kind(None)()
 
 
 def read_perception(path: Path, data: bytes | None = None) -> Perception:
     """Read a weights file, verified; `data` is its content, if it lies within another file."""
     # What says nothing of its kind is for the first one to refuse, in words.
-    kind = kind_of(path, data)
-    module: Any = import_module(KINDS.get(kind or "", next(iter(KINDS.values()))))
-    return module.load_weights(path, data)
+    kind = KINDS.get(kind_of(path, data) or "", KINDS[_FIRST])
+    return _load(kind.read)(path, data)
 
 
 def keep_perception(name: str | Path, path: Path) -> Perception:
@@ -62,3 +96,8 @@ def file_of(name: str | Path) -> Path:
             f"runs; shipped with the package: {listed}."
         )
     return path
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)

@@ -87,9 +87,9 @@ def episode_plan(
     seed: int,
     episode: int,
     steps: int,
+    actions: int,
     attempt: int = 0,
     purpose: str = "episode",
-    actions: int = 2,
 ) -> tuple[int, NDArray[np.float32]]:
     """Return the env seed and the random actions (steps + 1, `actions`) of one episode.
 
@@ -120,9 +120,7 @@ def _collect(
         chosen, pending = pending[: envs.num_envs], pending[envs.num_envs :]
         # Rows without an episode of their own repeat the last one and are thrown away.
         rows = chosen + [chosen[-1]] * (envs.num_envs - len(chosen))
-        plans = [
-            episode_plan(seed, episode, steps, attempt, actions=length) for episode, attempt in rows
-        ]
+        plans = [episode_plan(seed, episode, steps, length, attempt) for episode, attempt in rows]
         failed = np.zeros(len(rows), bool)
         index, used = [episode for episode, _ in chosen], len(chosen)
         for t, (observation, ended) in enumerate(_rollout(envs, plans)):

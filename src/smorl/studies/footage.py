@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from smorl.envs.contract import require_truth
+from smorl.envs.contract import action_size, require_truth
 from smorl.envs.factory import make_envs
 from smorl.envs.rendering.cameras import get_camera, project_onto_table
 from smorl.envs.rendering.renderer import RayRenderer
@@ -61,13 +61,14 @@ def record(env: str, episodes: int, steps: int, seed: int, threads: int = 1) -> 
     for name, value in {"episodes": episodes, "steps": steps}.items():
         if value < 1:
             raise InvalidInput(f"{name} is {value}; it must be 1 or more.")
-    plans = [episode_plan(seed, i, steps, purpose=PURPOSE) for i in range(episodes)]
     parts = []
     for start in range(0, episodes, _ROWS):
-        chosen = plans[start : start + _ROWS]
+        chosen = range(start, min(start + _ROWS, episodes))
         envs = make_envs(env.replace("smorl/Visual", "smorl/"), len(chosen), threads)
         try:
-            parts.append(_simulate(envs, chosen))
+            length = action_size(envs)
+            plans = [episode_plan(seed, i, steps, length, purpose=PURPOSE) for i in chosen]
+            parts.append(_simulate(envs, plans))
         finally:
             envs.close()
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

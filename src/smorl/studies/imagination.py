@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from smorl.envs.contract import action_size
 from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection import HELD_OUT
@@ -66,9 +67,7 @@ def imagine(
             f"steps={steps}, episodes={episodes}, observed={observed}; all must be 1 or more."
         )
     length = observed + steps
-    plans = [episode_plan(seed, i, length - 1, purpose=HELD_OUT) for i in range(episodes)]
-    actions = np.stack([plan[1] for plan in plans])
-    images = _happened(env_id, [plan[0] for plan in plans], actions)
+    images, actions = _happened(env_id, episodes, length, seed)
     carry, seen = tracker.init(episodes), []
     for t in range(observed):
         carry, _ = tracker.step(carry, images[:, t], actions[:, t])
@@ -77,16 +76,21 @@ def imagine(
     return Imagination(images, np.concatenate([np.stack(seen, 1), drawn], 1), observed)
 
 
-def _happened(env_id: str, seeds: list[int], actions: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return the pictures (E, T, S, S, 3) of what the actions (E, T, 2) do in the simulator."""
-    envs = make_visual_envs(env_id, len(seeds), threads=1)
+def _happened(
+    env_id: str, episodes: int, length: int, seed: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Return pictures (E, T, S, S, 3) of held-out episodes, the actions (E, T, A) before them."""
+    envs = make_visual_envs(env_id, episodes, threads=1)
+    size, rows = action_size(envs), range(episodes)
     try:
+        plans = [episode_plan(seed, i, length - 1, size, purpose=HELD_OUT) for i in rows]
+        seeds, actions = [plan[0] for plan in plans], np.stack([plan[1] for plan in plans])
         frames = [envs.reset(seed=seeds)[0]["observation"]]  # pyright: ignore[reportArgumentType]
         for t in range(1, actions.shape[1]):
             frames.append(envs.step(actions[:, t])[0]["observation"])
     finally:
         envs.close()
-    return np.stack(frames, 1)
+    return np.stack(frames, 1), actions
 
 
 def imagination_panel(dream: Imagination, every: int = 2, zoom: int = 3) -> Picture:

@@ -8,7 +8,7 @@ hours. While a run goes on, its progress corrects them by what it measures.
 from __future__ import annotations
 
 from smorl.methods import get_method
-from smorl.representations.scalor.training.settings import PerceptionConfig, total_frames
+from smorl.representations.pretraining import PerceptionConfig
 from smorl.runs.progress import Stage
 from smorl.training.settings import RunConfig
 
@@ -17,9 +17,6 @@ _STATE_STEP, _VISUAL_STEP = 1.0e-3, 2.8e-3  # one environment step, with percept
 _UPDATE, _UPDATE_ROW = 8.6e-3, 0.0266e-3  # one gradient step: constant, and per row of the batch
 _FIT = 8.0e-3  # one gradient step of the model of objects
 _PLAN = 2.4  # how many times as long an evaluation step with a plan takes
-_FRAME = {"fast": 1 / 280, "paper": 1 / 20}  # SCALOR learns from one frame
-_COLLECTED_FRAME = 1.0e-3
-_JUDGED_EPISODE = 0.8  # a perception is evaluated, its prior and threshold fitted
 
 
 def cost_estimate(config: RunConfig, perception: PerceptionConfig | None) -> list[Stage]:
@@ -33,7 +30,7 @@ def cost_estimate(config: RunConfig, perception: PerceptionConfig | None) -> lis
     agent = _agent_seconds(config, method.needs_perception)
     if perception is None:
         return [Stage("agent", agent)]
-    first = _perception_seconds(perception)
+    first = perception.seconds
     return [Stage("perception", first, after=agent), Stage("agent", agent, before=first)]
 
 
@@ -61,12 +58,6 @@ def _agent_seconds(config: RunConfig, pixels: bool) -> float:
         + fits * _FIT
         + judged * evaluation.subgoals.steps * step * look
     )
-
-
-def _perception_seconds(config: PerceptionConfig) -> float:
-    data = config.data.episodes * (config.data.steps + 1) * _COLLECTED_FRAME
-    learning = total_frames(config.optimise) * _FRAME[config.scalor.networks]
-    return data + learning + config.evaluation.episodes * _JUDGED_EPISODE
 
 
 def _minutes(seconds: float) -> str:

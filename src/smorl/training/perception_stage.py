@@ -18,9 +18,12 @@ from smorl.representations.perceptions import (
     load_perception,
     read_perception,
 )
-from smorl.representations.scalor.training.data import Source, remove_sequences
-from smorl.representations.scalor.training.loop import PerceptionTrainer
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.pretraining import (
+    PerceptionConfig,
+    PerceptionTrainer,
+    Source,
+    remove_data,
+)
 from smorl.runs.folder import RunDir
 from smorl.runs.reporter import Reporter
 from smorl.training.settings import PERCEPTION, RunConfig
@@ -91,9 +94,9 @@ def _trained(
     """Train a perception in a run folder of its own, or find it trained; False if stopped."""
     with RunDir.open(folder, to_json(preset), command) as run:
         if run.result is not None:
-            remove_sequences(folder)  # a kill right after the end leaves them behind
+            remove_data(folder)  # a kill right after the end leaves them behind
             return True
-        trainer = PerceptionTrainer(preset, run, reporter, Source(), command)
+        trainer = preset.trainer(run, reporter, Source(), command)
         result = train(trainer)
         if result is None:
             return False

@@ -23,7 +23,7 @@ from smorl.planning.model_predictive import PlanConfig
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.ranges import require, within
 from smorl.replay.relabel import RelabelConfig
-from smorl.representations.scalor.tracking.settings import TrackerConfig
+from smorl.representations.perceptions import TrackerSettings
 from smorl.representations.vae.settings import VaeConfig, VaeTraining
 
 PERCEPTION = "perception.safetensors"  # the copy of its perception that belongs to a run
@@ -105,7 +105,7 @@ class RunConfig:
     # perception run, or shipped:scalor-2.
     perception: str | None = None
     # How methods that see objects in pictures follow them.
-    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    tracker: TrackerSettings = field(default_factory=TrackerSettings.usual)
     # In state environments that are not ours: which numbers are which object, as slices of the
     # observation and of the goal, e.g. "0:3, 3:6=0:3" (smorl.representations.slices).
     state_objects: str | None = None

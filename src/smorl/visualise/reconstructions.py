@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smorl.envs.contract import action_size
 from smorl.envs.factory import make_visual_envs
 from smorl.errors import InvalidInput
 from smorl.evaluation.detection import HELD_OUT, STEPS
-from smorl.representations.base import Encoder
+from smorl.representations.base import PictureEncoder
 from smorl.representations.video import episode_plan
 from smorl.visualise.overlay import (
     LABEL_SIZE,
@@ -42,17 +43,17 @@ _COLOURS = (
 class Trace:
     """One tracked episode of T frames with N slots, in image coordinates.
 
-    images uint8 (T, S, S, 3); position and scale (T, N, 2); present and new (T, N) bool; ids and
-    age (T, N); reconstruction and foreground (T, S, S, 3) and masks (T, N, S, S) in [0, 1].
+    images uint8 (T, S, S, 3); position and scale (T, N, 2); present, also of what is remembered,
+    and seen in that very frame (T, N) bool; ids (T, N), -1 where empty; reconstruction and
+    foreground (T, S, S, 3) and masks (T, N, S, S) in [0, 1].
     """
 
     images: NDArray[np.uint8]
     position: NDArray[np.float32]
     scale: NDArray[np.float32]
     present: NDArray[np.bool_]
-    new: NDArray[np.bool_]
+    seen: NDArray[np.bool_]
     ids: NDArray[np.int64]
-    age: NDArray[np.int64]
     reconstruction: NDArray[np.float32]
     foreground: NDArray[np.float32]
     masks: NDArray[np.float32]
@@ -60,13 +61,18 @@ class Trace:
     def __len__(self) -> int:
         return len(self.images)
 
+    def new(self, frame: int, slot: int) -> bool:
+        """Is it seen in this frame, and was it not in the one before?"""
+        before = self.ids[frame - 1][self.seen[frame - 1]] if frame else []
+        return bool(self.seen[frame, slot]) and self.ids[frame, slot] not in before
+
 
 def trace(
-    encoder: Encoder, env_id: str, steps: int = STEPS, seed: int = 0, episode: int = 0
+    encoder: PictureEncoder, env_id: str, steps: int = STEPS, seed: int = 0, episode: int = 0
 ) -> Trace:
     """Track one held-out random episode, the same as number `episode` of an evaluation."""
-    env_seed, actions = episode_plan(seed, episode, steps, purpose=HELD_OUT)
     envs = make_visual_envs(env_id, 1, threads=1)
+    env_seed, actions = episode_plan(seed, episode, steps, action_size(envs), purpose=HELD_OUT)
     frames: list[dict[str, Any]] = []
     try:
         observation, _ = envs.reset(seed=env_seed)
@@ -76,26 +82,16 @@ def trace(
                 observation, *_ = envs.step(actions[t : t + 1])
             pictures = observation["observation"]
             carry, objects = encoder.step(carry, pictures, actions[t : t + 1])
-            drawing = encoder.draw(carry)  # pyright: ignore[reportAttributeAccessIssue]
-            frame = {"images": pictures, "new": carry.new, "ids": carry.ids, "age": carry.age}
-            frame |= {name: getattr(objects, name) for name in ("position", "scale", "present")}
+            drawing = encoder.draw(carry)
+            frame: dict[str, Any] = {"images": pictures, "seen": encoder.seen_now(carry)}
+            for name in ("position", "scale", "present", "ids"):
+                frame[name] = getattr(objects, name)
             for name in ("reconstruction", "foreground", "masks"):
                 frame[name] = getattr(drawing, name)
             frames.append({name: np.array(value[0]) for name, value in frame.items()})
     finally:
         envs.close()
-    arrays = {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
-    # A tracker that looks at the first frame several times calls nothing in it new any more.
-    arrays["new"] |= _first_seen(arrays["ids"])
-    return Trace(**arrays)
-
-
-def _first_seen(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which IDs (T, N) are in none of the earlier frames."""
-    first = np.zeros(ids.shape, bool)
-    _, index = np.unique(ids, return_index=True)
-    first.reshape(-1)[index] = True
-    return first & (ids >= 0)
+    return Trace(**{name: np.stack([frame[name] for frame in frames]) for name in frames[0]})
 
 
 def panel(episode: Trace, every: int = 2, zoom: int = 3, columns: int | None = None) -> Picture:
@@ -132,12 +128,12 @@ def _cells(episode: Trace, frame: int, zoom: int) -> list[Picture]:
     """Draw the five views of one frame."""
     size = episode.images.shape[1] * zoom
     black = np.zeros((size, size, 3), np.uint8)
-    seen = [(slot, episode.age[frame, slot] == 0) for slot in _shown(episode, frame)]
+    shown, seen = _shown(episode, frame), episode.seen[frame]
     status = [
-        (REMEMBERED if not now else FOUND if episode.new[frame, slot] else RECOGNISED)
-        for slot, now in seen
+        (REMEMBERED if not seen[slot] else FOUND if episode.new(frame, slot) else RECOGNISED)
+        for slot in shown
     ]
-    identity = [_colour(episode.ids[frame, slot]) for slot, _ in seen]
+    identity = [_colour(episode.ids[frame, slot]) for slot in shown]
     return [
         _boxes(enlarged(episode.images[frame], zoom), episode, frame, status),
         enlarged(as_bytes(episode.reconstruction[frame]), zoom),
@@ -155,7 +151,7 @@ def _boxes(picture: Picture, episode: Trace, frame: int, colours: list[Colour]) 
     """Draw the box position +- scale of every present slot; dashed if it is not seen now."""
     for slot, colour in zip(_shown(episode, frame), colours, strict=True):
         centre, half = episode.position[frame, slot], episode.scale[frame, slot]
-        picture = draw_box(picture, centre, half, colour, dashed=bool(episode.age[frame, slot]))
+        picture = draw_box(picture, centre, half, colour, dashed=not episode.seen[frame, slot])
     return picture
 
 

@@ -33,7 +33,7 @@ def make_model(seed: int = 0, background: np.ndarray | None = None, **changes) -
     """A model with random weights; `changes` alter `SMALL`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Scalor(replace(SMALL, **changes), background=background)
+        return Scalor(replace(SMALL, **changes), 2, background=background)
 
 
 def noise(*shape: int, seed: int = 0) -> torch.Tensor:

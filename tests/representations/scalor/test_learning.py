@@ -52,7 +52,7 @@ def train(iterations: int) -> Scalor:
     data, _ = videos(EPISODES, seed=1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = Scalor(CONFIG, background=median_background(data.images))
+        model = Scalor(CONFIG, 2, background=median_background(data.images))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     rng, noise = np.random.default_rng(2), torch.Generator().manual_seed(2)
     for step in range(iterations):

@@ -16,9 +16,8 @@ from smorl.representations.scalor.training.fit import encode, fit_threshold, raw
 from smorl.representations.scalor.training.prior import fit_prior, merge_clusters
 from smorl.representations.scalor.training.settings import (
     OptimiseConfig,
-    PerceptionConfig,
+    ScalorTrainingConfig,
     learning_rate,
-    total_frames,
     window_length,
 )
 from smorl.representations.video import Sequences
@@ -47,7 +46,7 @@ def test_windows_grow_in_equal_parts_of_training():
 
 def test_settings_out_of_range_are_named():
     with pytest.raises(InvalidInput, match=r"optimise.lengths = \(500,\)"):
-        PerceptionConfig(optimise=OptimiseConfig(lengths=(500,)))
+        ScalorTrainingConfig(optimise=OptimiseConfig(lengths=(500,)))
     with pytest.raises(InvalidInput, match=r"restarts = -1"):
         replace(debug(), restarts=-1)
 
@@ -195,7 +194,8 @@ def test_parts_of_a_body_that_look_alike_are_no_different_objects():
     assert different.min() > 2
 
 
-def test_total_frames_counts_growing_windows_and_rotations():
+def test_frames_count_growing_windows_and_rotations():
     settings = OptimiseConfig(iterations=4, batch=3, lengths=(2, 5))
-    assert total_frames(settings) == 3 * (2 + 2 + 5 + 5)
-    assert total_frames(replace(settings, rotations=True)) == 4 * total_frames(settings)
+    once = ScalorTrainingConfig(optimise=settings)
+    assert once.frames == 3 * (2 + 2 + 5 + 5)
+    assert replace(once, optimise=replace(settings, rotations=True)).frames == 4 * once.frames

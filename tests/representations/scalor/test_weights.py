@@ -30,7 +30,7 @@ CONFIG = replace(debug().scalor, presence_bias=3.0, mask_bias=3.0)
 def make() -> PerceptionWeights:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        model = Scalor(CONFIG, background=np.full((64, 64, 3), 0.3, np.float32))
+        model = Scalor(CONFIG, 2, background=np.full((64, 64, 3), 0.3, np.float32))
     rng = np.random.default_rng(0)
     return PerceptionWeights(
         config=CONFIG,

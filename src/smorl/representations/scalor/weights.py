@@ -24,7 +24,7 @@ from smorl.images import resize
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig
 from smorl.representations.scalor.tracking.settings import TrackerConfig
-from smorl.representations.scalor.tracking.tracker import ScalorTracker
+from smorl.representations.scalor.tracking.tracker import DEFAULT_SAME, ScalorTracker
 from smorl.runs.tensor_file import (
     damaged,
     fill_module,
@@ -104,6 +104,15 @@ class PerceptionWeights:
     def env(self) -> str:
         """The environment whose pictures it was trained on."""
         return str(self.meta["env"])
+
+
+def untrained(config: ScalorConfig, actions: int, env: str) -> PerceptionWeights:
+    """Return a perception with random weights, for measurements of speed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = Scalor(config, actions)
+    mean, basis = np.zeros(config.what, np.float32), np.eye(config.what, dtype=np.float32)
+    return PerceptionWeights(config, model, mean, basis, {}, DEFAULT_SAME, {"env": env})
 
 
 def save_weights(path: Path, weights: PerceptionWeights) -> Path:

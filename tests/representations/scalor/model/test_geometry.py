@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from smorl.bench import grid_sampling
+from smorl.representations.scalor.bench import grid_sampling
 from smorl.representations.scalor.model.geometry import (
     box,
     cell_centres,

@@ -14,7 +14,7 @@ from smorl.representations.scalor.model.distributions import Normal, Sampler
 from smorl.representations.scalor.model.networks import ConvLstm
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig, Schedule, schedule
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from tests.representations.scalor.small import (
     SMALL,
     centred,
@@ -158,7 +158,7 @@ def test_one_gradient_step_reaches_every_parameter(size):
     config = PAPER if size == "paper" else SMALL
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = Scalor(config)
+        model = Scalor(config, 2)
     images, actions = videos(2, 3, size=config.image_size)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     before = model.elbo(images, actions, ANNEALED, generator())["loss"]
@@ -268,7 +268,7 @@ def test_imagined_rollouts(background):
 def make_model_decoded():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return Scalor(replace(SMALL, background="decoded"))
+        return Scalor(replace(SMALL, background="decoded"), 2)
 
 
 def test_imagined_objects_keep_their_identities():
@@ -369,10 +369,10 @@ def test_schedule_falls_geometrically_and_stays():
 def test_settings_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(InvalidInput, match=rf"^{name} = "):
         replace(SMALL, **{name: value})
-    tree = to_json(PerceptionConfig())
+    tree = to_json(ScalorTrainingConfig())
     tree["scalor"] |= to_json(SMALL) | {name: value}
     with pytest.raises(InvalidInput, match=rf"scalor\.{name} "):
-        from_json(PerceptionConfig, tree)
+        from_json(ScalorTrainingConfig, tree)
 
 
 def test_painting_costs_by_the_pixel():

@@ -21,7 +21,7 @@ def model_of(size: str) -> Scalor:
         return make_model(background=noise(32, 32, 3, seed=5).numpy()).eval()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return Scalor(PAPER).eval()
+        return Scalor(PAPER, 2).eval()
 
 
 @pytest.mark.parametrize("size", ["fast", "paper"])

@@ -51,7 +51,7 @@ class Scalor(nn.Module):
     """The whole model; `step` takes one frame, `elbo` a batch of sequences."""
 
     def __init__(
-        self, config: ScalorConfig, actions: int = 2, background: np.ndarray | None = None
+        self, config: ScalorConfig, actions: int, background: np.ndarray | None = None
     ) -> None:
         super().__init__()
         self.config = config

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from smorl.ranges import within
+from smorl.representations.perceptions import TrackerSettings
 from smorl.representations.scalor.tracking.masks import FOOT
 
 # Everything that is ours switched off; `same` has no effect without a memory.
@@ -23,7 +24,7 @@ PLAIN = {
 
 
 @dataclass(frozen=True)
-class TrackerConfig:
+class TrackerConfig(TrackerSettings):
     """How a trained model is used; all but `first_passes` is ours, see `plain`.
 
     The model's own thresholds of birth and death apply.

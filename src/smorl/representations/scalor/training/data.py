@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +13,37 @@ import numpy as np
 from smorl.errors import InvalidInput
 from smorl.files import TEMPORARY, make_folder
 from smorl.representations.own_video import load_video
+from smorl.representations.pretraining import DATA, Source, Stopped
 from smorl.representations.scalor.training.contact import Toucher, collect_contact
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.weights import load_weights
 from smorl.representations.video import Progress, Sequences, collect
 from smorl.representations.video_files import load_sequences, obtain_sequences, save_sequences
 from smorl.runs.reporter import Reporter
 
-FOLDER, PUSHES = "data", "pushes"
+PUSHES = "pushes"
 PUSHER = "pusher.safetensors"  # the model that collected the second round
 
 
-class Stopped(Exception):
-    """Leaves the collection when the user asked to stop."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the data comes from: a folder collected earlier, or None for the run's own."""
-
-    folder: Path | None = None
-    keep: bool = False  # leave the run's own data on the disk at the end
-    video: Path | None = None  # a person's own pictures; see `smorl.representations.own_video`
+def fitted(config: ScalorTrainingConfig, source: Source) -> ScalorTrainingConfig:
+    """Return settings that say what the data is, where it exists."""
+    if source.folder is not None:
+        data = load_sequences(source.folder, verify=False)
+    elif source.video is not None:
+        data = load_video(source.video, config.scalor.image_size)
+        config = replace(config, env=data.env)
+    else:
+        return config
+    lengths = tuple(min(length, data.steps + 1) for length in config.optimise.lengths)
+    return replace(
+        config,
+        data=replace(config.data, episodes=data.episodes, steps=data.steps, contact=0.0),
+        optimise=replace(config.optimise, lengths=lengths),
+    )
 
 
 def open_sequences(
-    config: PerceptionConfig,
+    config: ScalorTrainingConfig,
     run: Path,
     source: Source,
     reporter: Reporter,
@@ -49,7 +54,7 @@ def open_sequences(
         return _given(config, source.folder)
     if source.video is not None:
         return load_video(source.video, config.scalor.image_size)
-    own, settings = run / FOLDER, config.data
+    own, settings = run / DATA, config.data
     for leftover in own.glob(f"{TEMPORARY}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     make_folder(own)
@@ -69,7 +74,7 @@ def open_sequences(
 
 
 def open_pushes(
-    config: PerceptionConfig,
+    config: ScalorTrainingConfig,
     run: Path,
     data: Sequences,
     reporter: Reporter,
@@ -80,7 +85,7 @@ def open_pushes(
     It is collected if it is not there (any more), always the same; as random motion where the
     model finds no hand.
     """
-    folder = run / FOLDER / PUSHES
+    folder = run / DATA / PUSHES
     if folder.exists():
         return load_sequences(folder)
     settings, weights = config.data, load_weights(run / PUSHER)
@@ -117,12 +122,7 @@ def _progress(reporter: Reporter, stopped: Callable[[], bool]) -> Progress:
     return progress
 
 
-def remove_sequences(run: Path) -> None:
-    """Remove the run's own data; a resume would collect the very same again."""
-    shutil.rmtree(run / FOLDER, ignore_errors=True)
-
-
-def _given(config: PerceptionConfig, folder: Path) -> Sequences:
+def _given(config: ScalorTrainingConfig, folder: Path) -> Sequences:
     data = load_sequences(folder)
     if data.env != config.env:
         raise InvalidInput(

@@ -21,7 +21,7 @@ from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from smorl.representations.scalor.training.prior import fit_prior
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.training.state import PerceptionState
 from smorl.representations.scalor.weights import PerceptionWeights, rounded
 from smorl.representations.video import Sequences
@@ -46,7 +46,7 @@ class Encodings:
 
 
 def fit_weights(
-    config: PerceptionConfig,
+    config: ScalorTrainingConfig,
     state: PerceptionState,
     data: Sequences,
     command: str,

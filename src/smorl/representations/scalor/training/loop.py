@@ -16,6 +16,7 @@ import torch
 
 from smorl.errors import Diverged, RunConflict
 from smorl.representations.perceptions import FILE
+from smorl.representations.pretraining import Source, remove_data
 from smorl.representations.scalor.tracking.diagnostics import (
     NOT_FINITE,
     Finding,
@@ -25,16 +26,14 @@ from smorl.representations.scalor.tracking.diagnostics import (
 )
 from smorl.representations.scalor.training.data import (
     PUSHER,
-    Source,
     open_pushes,
     open_sequences,
-    remove_sequences,
     together,
 )
 from smorl.representations.scalor.training.fit import fit_weights, raw_tracker, spread_sequences
 from smorl.representations.scalor.training.report import measure_weights
 from smorl.representations.scalor.training.self_check import check, judge
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.training.state import PerceptionState, Window
 from smorl.representations.scalor.training.step import train_step
 from smorl.representations.scalor.weights import rounded, save_weights
@@ -62,7 +61,7 @@ _KINDS = {
 }
 
 
-class PerceptionTrainer(Resumable):
+class ScalorTrainer(Resumable):
     """A run: its data, its state, its folder. `start`, then `train`."""
 
     random: Sequences  # the first round of data
@@ -72,7 +71,7 @@ class PerceptionTrainer(Resumable):
 
     def __init__(
         self,
-        config: PerceptionConfig,
+        config: ScalorTrainingConfig,
         run: RunDir,
         reporter: Reporter,
         source: Source,
@@ -85,6 +84,11 @@ class PerceptionTrainer(Resumable):
         self._checks = {max(1, iteration) for iteration in shares}
         self._pushed = False  # whether the checkpoint had the second round of data
         self._touches = max(1, round(config.data.contact_from * config.optimise.iterations))
+
+    @property
+    def iteration(self) -> int:
+        """Gradient steps made so far in this attempt."""
+        return self.state.iteration
 
     def start(self) -> bool:
         """Get the data and the newest good checkpoint; say whether there was one."""
@@ -139,7 +143,7 @@ class PerceptionTrainer(Resumable):
     def clean(self) -> None:
         """Remove the run's own data once nothing needs it any more."""
         if not self.source.keep:
-            remove_sequences(self.run.path)
+            remove_data(self.run.path)
 
     def _advance(self) -> None:
         """Make one iteration and what is due after it: a row, a diagnosis, a restart."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from smorl.envs.factory import tells_truth
 from smorl.evaluation.detection import evaluate_perception
+from smorl.representations.pretraining import Source
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
-from smorl.representations.scalor.training.data import Source
 from smorl.representations.scalor.training.fit import spread_sequences
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.weights import load_weights
 from smorl.representations.video import Sequences, describe
 from smorl.runs.reporter import Reporter
@@ -23,7 +23,7 @@ UNKNOWN = ("f1", "median_error_px", "identity_accuracy", "arm_detected")
 
 
 def measure_weights(
-    path: Path, config: PerceptionConfig, source: Source, data: Sequences, reporter: Reporter
+    path: Path, config: ScalorTrainingConfig, source: Source, data: Sequences, reporter: Reporter
 ) -> dict[str, Any]:
     """Measure what was written to `path`, against the truth where somebody knows it."""
     weights = load_weights(path)

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from smorl.ranges import require, within
+from smorl.representations.base import Perception
+from smorl.representations.pretraining import (
+    HELD_OUT_SEED,
+    PerceptionConfig,
+    PerceptionTrainer,
+    Source,
+)
 from smorl.representations.scalor.model.settings import ScalorConfig
+
+if TYPE_CHECKING:
+    from smorl.runs.folder import RunDir
+    from smorl.runs.reporter import Reporter
+
+# Seconds of one core.
+_FRAME = {"fast": 1 / 280, "paper": 1 / 20}  # to learn from one frame
+_COLLECTED_FRAME = 1.0e-3
+_JUDGED_EPISODE = 0.8  # the result is evaluated, its prior and threshold fitted
 
 
 @dataclass(frozen=True)
@@ -61,21 +77,20 @@ class HeldOutConfig:
     """The evaluation at the end, on episodes that training never saw."""
 
     episodes: int = 50  # how many
-    seed: int = 1_000_000  # of the first episode
+    seed: int = HELD_OUT_SEED  # of the first episode
 
     def __post_init__(self) -> None:
         within(self, {"episodes": (1, 10**6), "seed": (0, 2**31)})
 
 
 @dataclass(frozen=True)
-class PerceptionConfig:
-    """Everything that determines a perception run; the same config gives the same weights."""
+class ScalorTrainingConfig(PerceptionConfig):
+    """Everything that determines a run that trains SCALOR.
 
-    env: str = "smorl/VisualRearrange2-v0"  # whose pictures it learns from
-    seed: int = 0  # decides everything random
-    threads: int = 2  # CPU threads of physics and of the learner
+    What it builds is imported when it is built: it knows these settings.
+    """
+
     restarts: int = 2  # how often training may start again when the diagnosis is bad
-    checkpoint_minutes: float = 2.0  # minutes between checkpoints
     log_every: int = 20  # iterations averaged in one row of metrics.jsonl
     data: SequencesConfig = field(default_factory=SequencesConfig)
     scalor: ScalorConfig = field(default_factory=ScalorConfig)
@@ -83,28 +98,53 @@ class PerceptionConfig:
     evaluation: HeldOutConfig = field(default_factory=HeldOutConfig)
 
     def __post_init__(self) -> None:
-        within(self, {
-            "seed": (0, 2**63), "threads": (1, 1024), "restarts": (0, 100), "log_every": (1, 10**9),
-            "checkpoint_minutes": (0, 10_000),
-        })  # fmt: skip
+        super().__post_init__()
+        within(self, {"restarts": (0, 100), "log_every": (1, 10**9)})
         frames, lengths = self.data.steps + 1, self.optimise.lengths
         good = 1 <= len(lengths) <= 1000 and max(lengths) <= frames
         require(self, {
             "optimise.lengths": (good, f"1 to {frames} frames each, as the data has"),
         })  # fmt: skip
 
+    @property
+    def frames(self) -> int:
+        """How many frames training goes through: windows grow, so iterations do not tell."""
+        settings = self.optimise
+        lengths = (window_length(settings, i) for i in range(settings.iterations))
+        return sum(lengths) * settings.batch * (4 if settings.rotations else 1)
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes, by what was measured (`smorl bench perception`, and runs)."""
+        data = self.data.episodes * (self.data.steps + 1) * _COLLECTED_FRAME
+        learning = self.frames * _FRAME[self.scalor.networks]
+        return data + learning + self.evaluation.episodes * _JUDGED_EPISODE
+
+    def fitted(self, source: Source) -> ScalorTrainingConfig:
+        """Return settings that say what the data is, where it exists."""
+        from smorl.representations.scalor.training.data import fitted
+
+        return fitted(self, source)
+
+    def trainer(
+        self, run: RunDir, reporter: Reporter, source: Source, command: str
+    ) -> PerceptionTrainer:
+        """Return who trains it."""
+        from smorl.representations.scalor.training.loop import ScalorTrainer
+
+        return ScalorTrainer(self, run, reporter, source, command)
+
+    def untrained(self, actions: int) -> Perception:
+        """Return a model with random weights; shapes are static, so it costs what others do."""
+        from smorl.representations.scalor.weights import untrained
+
+        return untrained(self.scalor, actions, self.env)
+
 
 def window_length(config: OptimiseConfig, iteration: int) -> int:
     """Return the frames per window of an iteration; each length has an equal part of training."""
     part = iteration * len(config.lengths) // config.iterations
     return config.lengths[min(part, len(config.lengths) - 1)]
-
-
-def total_frames(config: OptimiseConfig) -> int:
-    """Return how many frames training goes through: windows grow, so iterations do not tell."""
-    turns = 4 if config.rotations else 1
-    lengths = (window_length(config, i) for i in range(config.iterations))
-    return sum(lengths) * config.batch * turns
 
 
 def learning_rate(config: OptimiseConfig, iteration: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from smorl.representations.scalor.model.scalor import Scalor
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.runs.checkpoint import (
     Checkpoint,
     generator_state,
@@ -52,7 +52,7 @@ class PerceptionState:
 
     @classmethod
     def create(
-        cls, config: PerceptionConfig, attempt: int, background: np.ndarray, actions: int
+        cls, config: ScalorTrainingConfig, attempt: int, background: np.ndarray, actions: int
     ) -> PerceptionState:
         """Return iteration 0 of an attempt; each attempt has random streams of its own.
 
@@ -90,7 +90,7 @@ class PerceptionState:
     @classmethod
     def load(
         cls,
-        config: PerceptionConfig,
+        config: ScalorTrainingConfig,
         checkpoint: Checkpoint,
         background: np.ndarray,
         actions: int,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from smorl.representations.scalor.training.settings import (
-    PerceptionConfig,
+    ScalorTrainingConfig,
     learning_rate,
     window_length,
 )
@@ -17,7 +17,7 @@ from smorl.representations.video import Sequences, sample_batch
 
 
 def train_step(
-    config: PerceptionConfig, state: PerceptionState, data: Sequences
+    config: ScalorTrainingConfig, state: PerceptionState, data: Sequences
 ) -> dict[str, float]:
     """Make one gradient step on a batch of windows; return the terms of the ELBO.
 

@@ -6,7 +6,6 @@ reported, of wall-clock and of CPU time. On a machine busy with other things tru
 CPU columns at one thread.
 """
 
-import resource
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,12 +16,12 @@ import torch
 
 from smorl.bench import command
 from smorl.bench.clock import columns, take_turns
-from smorl.bench.grid_sampling import measure_sampling
 from smorl.bench.stopwatch import Stopwatch
 from smorl.bench.synthetic import ACTIONS
 from smorl.presets.perception import get_perception_preset
+from smorl.representations.scalor.bench.grid_sampling import measure_sampling
 from smorl.representations.scalor.tracking.tracker import Carry, ScalorTracker
-from smorl.representations.scalor.training.settings import PerceptionConfig
+from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.training.state import PerceptionState
 from smorl.representations.scalor.training.step import train_step
 from smorl.representations.video import Sequences, sample_batch
@@ -56,20 +55,20 @@ def measure(threads: tuple[int, ...], repeats: int) -> dict:
         torch.set_num_threads(count)
         parts["training"].append({"threads": count, **measure_training(FAST, fast, repeats)})
         # Memory only grows: asked before the paper-size model, it is that of the fast one.
-        report.setdefault("training_memory_gb", peak_memory())
+        report.setdefault("training_memory_gb", command.peak_memory())
         parts["training"].append(
             {"threads": count, **measure_training(PAPER, paper, 1 + repeats // 8)}
         )
         parts["parts"].append({"threads": count, **measure_parts(fast, repeats)})
         for row in measure_tracking(fast, paper, repeats):
             parts["tracking"].append({"threads": count, **row})
-        _say("sampling")
+        command.say("sampling")
         for row in measure_sampling(fast.scalor, fast.optimise.batch, repeats):
             parts["sampling"].append({"threads": count, **row})
     return report | parts
 
 
-def noise_sequences(config: PerceptionConfig) -> Sequences:
+def noise_sequences(config: ScalorTrainingConfig) -> Sequences:
     """A few sequences of noise, long enough for the config's windows."""
     rng = np.random.default_rng(0)
     size, steps = config.scalor.image_size, max(config.optimise.lengths)
@@ -78,7 +77,7 @@ def noise_sequences(config: PerceptionConfig) -> Sequences:
     return Sequences(config.env, 0, images, actions)
 
 
-def begin(config: PerceptionConfig) -> PerceptionState:
+def begin(config: ScalorTrainingConfig) -> PerceptionState:
     """A model at the end of its training, when windows are longest; its weights are random."""
     size = config.scalor.image_size
     grey = np.full((size, size, 3), 0.5, np.float32)
@@ -87,9 +86,9 @@ def begin(config: PerceptionConfig) -> PerceptionState:
     return state
 
 
-def measure_training(name: str, config: PerceptionConfig, repeats: int) -> dict:
+def measure_training(name: str, config: ScalorTrainingConfig, repeats: int) -> dict:
     """Frames trained on per second, drawing of batches included; rotated ones count."""
-    _say(f"training, {name}")
+    command.say(f"training, {name}")
     state, data = begin(config), noise_sequences(config)
     cost = take_turns({"step": partial(train_step, config, state, data)}, repeats)["step"]
     frames = state.frames / (repeats + 2)
@@ -102,9 +101,9 @@ def measure_training(name: str, config: PerceptionConfig, repeats: int) -> dict:
     }
 
 
-def measure_parts(config: PerceptionConfig, repeats: int) -> dict:
+def measure_parts(config: ScalorTrainingConfig, repeats: int) -> dict:
     """Shares of the wall clock of a training step; composing has background and likelihood."""
-    _say("parts of a training step")
+    command.say("parts of a training step")
     state, data = begin(config), noise_sequences(config)
     model, settings, watch = state.model, config.optimise, Stopwatch()
     modules = {
@@ -134,7 +133,7 @@ def measure_parts(config: PerceptionConfig, repeats: int) -> dict:
 
 
 def measure_tracking(
-    fast: PerceptionConfig, paper: PerceptionConfig, repeats: int
+    fast: ScalorTrainingConfig, paper: ScalorTrainingConfig, repeats: int
 ) -> Iterator[dict]:
     """Cost of a step by rows, first frames apart, and against the paper-size model."""
     trackers = {
@@ -142,7 +141,7 @@ def measure_tracking(
     }
     rng = np.random.default_rng(0)
     for rows in ROWS:
-        _say(f"tracking, {rows} row(s)")
+        command.say(f"tracking, {rows} row(s)")
         size = fast.scalor.image_size
         images = rng.integers(0, 256, (rows, size, size, 3), np.uint8)
         actions = rng.uniform(-1, 1, (rows, 2)).astype(np.float32)
@@ -166,16 +165,6 @@ def measure_tracking(
             row |= columns("paper_frame", "ms", cost["paper"] / rows)
             row |= columns("paper", "ratio", cost["paper"] / cost["ours"])
         yield row
-
-
-def peak_memory() -> float:
-    """The most memory this process has held so far, in GB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1e9 if sys.platform == "darwin" else 1e9 / 1024)
-
-
-def _say(what: str) -> None:
-    sys.stderr.write(f"{what}, {torch.get_num_threads()} thread(s)\n")
 
 
 def as_text(report: dict) -> str:

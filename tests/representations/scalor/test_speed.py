@@ -1,25 +1,22 @@
 """The perception benchmark measures what it says, in every part, quickly."""
 
 import json
-import time
 
 import pytest
 import torch
-from torch import nn
 
-from smorl.bench import perception
-from smorl.bench.stopwatch import Stopwatch
 from smorl.cli import bench
 from smorl.errors import InvalidInput
+from smorl.representations.scalor.bench import speed
 
 
 @pytest.fixture
 def small(monkeypatch):
     """The whole benchmark with the debug preset in both roles."""
-    monkeypatch.setattr(perception, "FAST", "debug-scalor")
-    monkeypatch.setattr(perception, "PAPER", "debug-scalor")
-    monkeypatch.setattr(perception, "ROWS", (1, 3))
-    monkeypatch.setattr(perception, "PAPER_ROWS", 1)
+    monkeypatch.setattr(speed, "FAST", "debug-scalor")
+    monkeypatch.setattr(speed, "PAPER", "debug-scalor")
+    monkeypatch.setattr(speed, "ROWS", (1, 3))
+    monkeypatch.setattr(speed, "PAPER_ROWS", 1)
 
 
 def test_json_report_is_complete_and_consistent(small, capsys):
@@ -57,7 +54,7 @@ def test_json_report_is_complete_and_consistent(small, capsys):
 
 
 def test_table_for_people_names_every_part(small, capsys):
-    assert perception.main(["--quick", "--threads", "1"]) == 0
+    assert speed.main(["--quick", "--threads", "1"]) == 0
     table = capsys.readouterr().out
     for part in ("frames/s", "ConvLSTM", "ms/frame", "paste_sum", "peak memory", "goals:"):
         assert part in table
@@ -66,50 +63,8 @@ def test_table_for_people_names_every_part(small, capsys):
 def test_threads_must_be_positive():
     before = torch.get_num_threads()
     with pytest.raises(InvalidInput, match="--threads 0"):
-        perception.main(["--threads", "0"])
+        speed.main(["--threads", "0"])
     assert torch.get_num_threads() == before
-
-
-def test_the_stopwatch_counts_inner_parts_once(monkeypatch):
-    now = iter([0.0, 1.0, 2.0, 4.5, 5.0, 10.0, 20.0, 22.0])
-    monkeypatch.setattr(time, "perf_counter", lambda: next(now))
-    monkeypatch.setattr(time, "process_time", lambda: 7.0)
-    watch = Stopwatch()
-    # outer 0 to 10, inner 1 to 5, core 2 to 4.5
-    with watch.part("outer"), watch.part("inner"), watch.part("core"):
-        pass
-    with watch.part("inner"):  # 20 to 22
-        pass
-    assert watch.seconds == {"core": 2.5, "inner": 3.5, "outer": 6.0}
-    assert watch.shares()["inner"] == pytest.approx(3.5 / 12)
-    assert set(watch.cpu.values()) == {0.0}
-
-
-def test_the_stopwatch_watches_calls_only_while_asked():
-    class Door:
-        def open(self, wide: bool) -> str:
-            return f"open, {wide}"
-
-    watch, door, other = Stopwatch(), Door(), Door()
-    with watch.watch_calls(door, "open", "door"):
-        other.open(True)
-        assert watch.seconds == {}
-        assert door.open(wide=False) == "open, False"
-    assert set(watch.seconds) == set(watch.cpu) == {"door"}
-    watch.clear()
-    door.open(True)
-    assert watch.seconds == {}
-    assert "open" not in vars(door)
-
-
-def test_the_stopwatch_watches_modules_only_while_asked():
-    watch, layer = Stopwatch(), nn.Linear(2, 2)
-    with watch.watch({"layer": layer}), watch.part("rest"):
-        layer(torch.zeros(1, 2))
-    assert set(watch.seconds) == {"layer", "rest"}
-    watch.seconds.clear()
-    layer(torch.zeros(1, 2))
-    assert watch.seconds == {}
 
 
 def test_an_unknown_benchmark_is_named_with_what_there_is():

@@ -1,0 +1,1 @@
+"""How fast SCALOR is: what `smorl bench perception` measures."""
