@@ -8,19 +8,27 @@ with a classmethod `of_kind` is a family, which that method knows by their `kind
 import hashlib
 import json
 import math
-import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from smorl.errors import InvalidInput, did_you_mean
-from smorl.formats import parse_json
+from smorl.field_types import (
+    JSON,
+    dataclasses_in,
+    describe,
+    item_type,
+    members,
+    parse,
+    pick,
+    show,
+    types_of,
+    unknown_kind,
+)
 from smorl.ranges import OutOfRange
 
-JSON: TypeAlias = Any  # What `json.dumps` accepts; a recursive alias only gets in the way.
 Config = TypeVar("Config")
 _LARGEST = 1e30  # of any number in a config; beyond it arithmetic in float32 ends
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def to_json(config: Any) -> dict[str, JSON]:
@@ -52,7 +60,7 @@ def diff(a: Mapping[str, JSON], b: Mapping[str, JSON], prefix: str = "") -> list
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             lines += diff(one, other, f"{path}.")
         elif not _same(one, other):
-            lines.append(f"{path}: run has {_show(one)}, asked {_show(other)}")
+            lines.append(f"{path}: run has {show(one)}, asked {show(other)}")
     return lines
 
 
@@ -72,10 +80,10 @@ def override(config: Config, values: Mapping[str, str]) -> Config:
 def paths(cls: type, data: Mapping[str, JSON], prefix: str = "") -> list[str]:
     """Return the dotted paths of all the fields that `override` can set."""
     found: list[str] = []
-    for name, annotation in _annotations(cls).items():
+    for name, annotation in types_of(cls).items():
         found.append(f"{prefix}{name}")
         value = data.get(name)
-        if isinstance(value, Mapping) and (inner := _pick(annotation, value)):
+        if isinstance(value, Mapping) and (inner := pick(annotation, value)):
             found += paths(inner, value, f"{prefix}{name}.")
     return found
 
@@ -92,41 +100,11 @@ def _plain(value: Any, path: str) -> JSON:
     raise InvalidInput(f"{path} is a {type(value).__name__}, which a config cannot hold.")
 
 
-def _annotations(cls: type) -> dict[str, Any]:
-    """Return the types of a dataclass's fields, with annotations given as text resolved."""
-    hints = get_type_hints(cls)
-    return {f.name: hints[f.name] for f in fields(cls) if f.init}
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    union = get_origin(annotation) in (Union, types.UnionType)
-    return get_args(annotation) if union else (annotation,)
-
-
-def _classes(annotation: Any) -> list[type]:
-    return [m for m in _members(annotation) if isinstance(m, type) and is_dataclass(m)]
-
-
-def _kind(cls: type) -> str | None:
-    # The tag of a dataclass is the one value of its `kind` field.
-    options = get_args(_annotations(cls).get("kind"))
-    return options[0] if len(options) == 1 else None
-
-
-def _pick(annotation: Any, value: Mapping[str, JSON]) -> type | None:
-    """Return the dataclass of a union that a JSON object stands for, or None."""
-    classes = _classes(annotation)
-    if len(classes) == 1:
-        family = getattr(classes[0], "of_kind", None)
-        return classes[0] if family is None else family(value.get("kind"))
-    return next((c for c in classes if "kind" in value and _kind(c) == value["kind"]), None)
-
-
 def _build(cls: Any, data: JSON, path: str) -> Any:
     """Build one dataclass from a JSON object."""
     if not isinstance(data, Mapping):
-        raise InvalidInput(f"{path or 'The config'} must be an object, got {_show(data)}.")
-    annotations, dot = _annotations(cls), f"{path}." if path else ""
+        raise InvalidInput(f"{path or 'The config'} must be an object, got {show(data)}.")
+    annotations, dot = types_of(cls), f"{path}." if path else ""
     for name in data:
         if name not in annotations:
             hint = did_you_mean(dot + name, [dot + known for known in annotations])
@@ -144,16 +122,16 @@ def _build(cls: Any, data: JSON, path: str) -> Any:
 
 def _convert(annotation: Any, value: JSON, path: str) -> Any:
     """Check a JSON value against a field's type and return it as that type."""
-    if isinstance(value, Mapping) and _classes(annotation):
-        inner = _pick(annotation, value)
+    if isinstance(value, Mapping) and dataclasses_in(annotation):
+        inner = pick(annotation, value)
         if inner is None:
-            raise InvalidInput(_unknown_kind(annotation, value, path))
+            raise InvalidInput(unknown_kind(annotation, value, path))
         return _build(inner, value, path)
-    for member in _members(annotation):
+    for member in members(annotation):
         accepted, converted = _accept(member, value, path)
         if accepted:
             return converted
-    raise InvalidInput(f"{path} must be {_describe(annotation)}, got {_show(value)}.")
+    raise InvalidInput(f"{path} must be {describe(annotation)}, got {show(value)}.")
 
 
 def _accept(member: Any, value: JSON, path: str) -> tuple[bool, Any]:
@@ -165,7 +143,7 @@ def _accept(member: Any, value: JSON, path: str) -> tuple[bool, Any]:
         if kinds[-1] is not Ellipsis and len(kinds) != len(value):
             return False, None
         items = enumerate(value)
-        return True, tuple(_convert(_item(member, i), v, f"{path}[{i}]") for i, v in items)
+        return True, tuple(_convert(item_type(member, i), v, f"{path}[{i}]") for i, v in items)
     if member is float and isinstance(value, int | float) and not isinstance(value, bool):
         finite = math.isfinite(value) and abs(value) <= _LARGEST
         return finite, float(value) if finite else None
@@ -178,89 +156,25 @@ def _set(cls: type, data: dict[str, JSON], path: str, text: str) -> None:
     node_cls, names = cls, path.split(".")
     unknown = InvalidInput(f"Unknown setting {path!r}.{did_you_mean(path, paths(cls, data))}")
     for depth, name in enumerate(names[:-1]):
-        annotation = _annotations(node_cls).get(name)
-        if not _classes(annotation):
+        annotation = types_of(node_cls).get(name)
+        if not dataclasses_in(annotation):
             raise unknown
         value = found if isinstance(found := node.get(name), dict) else {}
-        classes = _classes(annotation)
+        classes = dataclasses_in(annotation)
         union = len(classes) > 1 or hasattr(classes[0], "of_kind")
         if union and names[depth + 1 :] == ["kind"] and value.get("kind") != text:
             value = {"kind": text}
-        inner = _pick(annotation, value)
+        inner = pick(annotation, value)
         if inner is None:
-            raise InvalidInput(_unknown_kind(annotation, value, ".".join(names[: depth + 1])))
+            raise InvalidInput(unknown_kind(annotation, value, ".".join(names[: depth + 1])))
         node[name] = value
         node, node_cls = value, inner
-    annotation = _annotations(node_cls).get(names[-1])
+    annotation = types_of(node_cls).get(names[-1])
     if annotation is None:
         raise unknown
-    node[names[-1]] = _parse(annotation, text, path)
-
-
-def _parse(annotation: Any, text: str, path: str) -> JSON:
-    """Read the text of an option as a field's type, as JSON."""
-    # Any text is a str, so "none" must be tried before it and everything else too.
-    for member in sorted(_members(annotation), key=lambda m: (m is str) - (m is type(None))):
-        try:
-            return _read(member, text.strip(), path)
-        except ValueError:
-            continue
-    raise InvalidInput(f"{path} must be {_describe(annotation)}, got {text!r}.")
-
-
-def _read(member: Any, text: str, path: str) -> JSON:
-    """Read text as one member of a union; a ValueError means that it is not one."""
-    if member is type(None) and text.lower() in ("none", "null"):
-        return None
-    if member is bool and text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    if member is int:
-        # "1e5" is a whole number too.
-        number = float(text) if "e" in text else 0.5
-        return int(number) if math.isfinite(number) and number.is_integer() else int(text)
-    if member is float:
-        return float(text)
-    if member is str:
-        return text
-    options = {str(option): option for option in get_args(member)}
-    if get_origin(member) is Literal and text in options:
-        return options[text]
-    if get_origin(member) is tuple:
-        parts = text.strip("()[]").replace(",", " ").split()
-        return [_parse(_item(member, i), part, f"{path}[{i}]") for i, part in enumerate(parts)]
-    if is_dataclass(member):
-        return parse_json(text)
-    raise ValueError(text)
-
-
-def _item(member: Any, index: int) -> Any:
-    kinds = get_args(member)
-    return kinds[0] if kinds[-1] is Ellipsis else kinds[min(index, len(kinds) - 1)]
+    node[names[-1]] = parse(annotation, text, path)
 
 
 def _same(one: JSON, other: JSON) -> bool:
     # Python says True == 1; a config that says so has changed.
     return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
-def _show(value: JSON) -> str:
-    return "no such field" if value is MISSING else json.dumps(value, default=repr)
-
-
-def _describe(annotation: Any) -> str:
-    """Say a type in words for an error message."""
-    words: list[str] = []
-    for member in _members(annotation):
-        if get_origin(member) is Literal:
-            words += [repr(option) for option in get_args(member)]
-        elif get_origin(member) is tuple:
-            words.append(f"a list of {_describe(_item(member, 0))}")
-        else:
-            words.append("none" if member is type(None) else member.__name__)
-    return " or ".join(words)
-
-
-def _unknown_kind(annotation: Any, value: Mapping[str, JSON], path: str) -> str:
-    kinds, got = [str(_kind(cls)) for cls in _classes(annotation)], value.get("kind")
-    hint = did_you_mean(str(got), kinds)
-    return f"{path}.kind must be one of {', '.join(kinds)}, got {_show(got)}.{hint}"

@@ -8,7 +8,8 @@ import pytest
 from smorl.errors import InvalidInput
 from smorl.paper.costs import said
 from smorl.paper.jobs import Training
-from smorl.paper.plan import FIGURES, Plan, get_figure, jobs_of
+from smorl.paper.plan import FIGURES, get_figure, jobs_of
+from smorl.paper.planner import Plan
 from smorl.paper.recipes import SCALES, Setting
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 

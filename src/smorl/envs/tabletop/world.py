@@ -11,15 +11,15 @@ from gymnasium import spaces
 
 from smorl.envs.rendering.cameras import get_camera
 from smorl.envs.tabletop import checks
-from smorl.envs.tabletop.scene import FAST_PHYSICS, Physics, build_scene
+from smorl.envs.tabletop.pictures import Pictures
+from smorl.envs.tabletop.scene import FAST_PHYSICS, Physics
 from smorl.envs.tabletop.simulation import HAND_HIGH, HAND_LOW, PUCK_HIGH, PUCK_LOW, Simulation
 from smorl.envs.tabletop.tasks import Task, make_task
 from smorl.errors import InvalidInput
 
 if TYPE_CHECKING:
     from smorl.envs.rendering.cameras import Camera
-    from smorl.envs.rendering.renderer import RayRenderer
-    from smorl.envs.rendering.segmentation import Segmentation, Segmenter
+    from smorl.envs.rendering.segmentation import Segmentation
 
 Arrays = dict[str, np.ndarray]
 
@@ -67,12 +67,10 @@ class World:
         self.goal_hand = np.tile(self.simulation.initial_hand[:2], (self.num, 1))
         self.goal_objects = np.zeros((self.num, self.task.num_objects, 2))
         self.diverged = np.zeros(self.num, dtype=bool)
-        self._drawn_model = None
-        self._renderers: dict[tuple[int, int], RayRenderer] = {}
-        self._segmenter: Segmenter | None = None
+        self._pictures = Pictures(self.simulation, camera)
         if self.visual:
             self._goal_pixels = np.zeros((self.num, *self._space().shape), np.uint8)
-            self._renderer(self.image_size, self.image_size)
+            self._pictures.renderer(self.image_size, self.image_size)
 
     @property
     def action_space(self) -> spaces.Box:
@@ -190,43 +188,22 @@ class World:
         """Draw `rows` (None means all) as uint8 (rows, height, width, 3), row 0 on top."""
         chosen = np.arange(self.num) if rows is None else rows
         qpos = self.simulation.qpos[chosen]
-        return self._renderer(height, width).render(qpos, self.puck_rgb[chosen])
+        return self._pictures.renderer(height, width).render(qpos, self.puck_rgb[chosen])
 
     def segment(self) -> "Segmentation":
         """Say which pixels of every table's picture show the arm and how much of each puck.
 
         Privileged: for the evaluation of perception, never part of an observation.
         """
-        if self._segmenter is None:
-            from smorl.envs.rendering.segmentation import Segmenter
-
-            size = self.image_size
-            self._segmenter = Segmenter(self._drawn(), self.camera, size, size)
-        return self._segmenter.segment(self.simulation.qpos)
+        return self._pictures.segmenter(self.image_size).segment(self.simulation.qpos)
 
     def _update_goal_pixels(self, rows: np.ndarray) -> None:
         """Draw the goal state of `rows`: hand and pucks put into it, without touching physics."""
         if not (self.visual and self.goal_images):
             return
         qpos = self.simulation.goal_qpos(self.goal_hand[rows], self.goal_objects[rows])
-        renderer = self._renderer(self.image_size, self.image_size)
+        renderer = self._pictures.renderer(self.image_size, self.image_size)
         self._goal_pixels[rows] = renderer.render(qpos, self.puck_rgb[rows])
-
-    def _renderer(self, height: int, width: int) -> "RayRenderer":
-        if (height, width) not in self._renderers:
-            from smorl.envs.rendering.renderer import RayRenderer
-
-            threads = min(self.simulation.threads, self.num)
-            self._renderers[height, width] = RayRenderer(
-                self._drawn(), self.camera, height, width, threads=threads
-            )
-        return self._renderers[height, width]
-
-    def _drawn(self) -> Any:
-        """Return the model with the shapes that are drawn, compiled once."""
-        if self._drawn_model is None:
-            self._drawn_model = build_scene(self.task.num_objects, self.simulation.physics)
-        return self._drawn_model
 
 
 def _observation(achieved: np.ndarray, desired: np.ndarray) -> Arrays:

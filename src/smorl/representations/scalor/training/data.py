@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from smorl.errors import InvalidInput
+from smorl.errors import InvalidInput, RunConflict
 from smorl.files import TEMPORARY, make_folder
 from smorl.representations.own_video import load_video
 from smorl.representations.pretraining import DATA, Source, Stopped
 from smorl.representations.scalor.training.contact import Toucher, collect_contact
 from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.weights import load_weights
-from smorl.representations.video import Progress, Sequences, collect
+from smorl.representations.video import Progress, Sequences, collect, describe
 from smorl.representations.video_files import load_sequences, obtain_sequences, save_sequences
 from smorl.runs.reporter import Reporter
 
@@ -111,6 +111,15 @@ def together(one: Sequences, two: Sequences) -> Sequences:
     """Return both rounds as one, the random one first."""
     images = np.concatenate((one.images, two.images))
     return Sequences(one.env, one.seed, images, np.concatenate((one.actions, two.actions)))
+
+
+def require_same_data(run: Path, recorded: dict[str, Any], data: Sequences) -> None:
+    """Raise if a run was started with other data than it would go on with."""
+    if recorded != describe(data):
+        raise RunConflict(
+            f"Run {run} was started with other data ({recorded}), not with {describe(data)}; give "
+            "the same --data to resume it."
+        )
 
 
 def _progress(reporter: Reporter, stopped: Callable[[], bool]) -> Progress:

@@ -8,45 +8,35 @@ another seed when it went wrong; at the end everything perception needs is in on
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import torch
 
-from smorl.errors import Diverged, RunConflict
+from smorl.errors import Diverged
 from smorl.representations.perceptions import FILE
 from smorl.representations.pretraining import Source, remove_data
-from smorl.representations.scalor.tracking.diagnostics import (
-    NOT_FINITE,
-    Finding,
-    Statistics,
-    diagnose,
-    measure,
-)
+from smorl.representations.scalor.tracking.diagnostics import NOT_FINITE, Finding, diagnose
+from smorl.representations.scalor.training import diagnosis
 from smorl.representations.scalor.training.data import (
     PUSHER,
     open_pushes,
     open_sequences,
+    require_same_data,
     together,
 )
-from smorl.representations.scalor.training.fit import fit_weights, raw_tracker, spread_sequences
-from smorl.representations.scalor.training.report import measure_weights
+from smorl.representations.scalor.training.fit import fit_weights
+from smorl.representations.scalor.training.report import measure_weights, summary
 from smorl.representations.scalor.training.self_check import check, judge
 from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.representations.scalor.training.state import PerceptionState, Window
 from smorl.representations.scalor.training.step import train_step
-from smorl.representations.scalor.weights import rounded, save_weights
+from smorl.representations.scalor.weights import save_weights
 from smorl.representations.video import Sequences, describe, median_background
 from smorl.runs.checkpoint import Checkpoint
 from smorl.runs.folder import RunDir
 from smorl.runs.reporter import Reporter
 from smorl.runs.resumable import Resumable, Snapshot
-
-CHECKS = (0.3, 0.6, 1.0)  # shares of training after which it is diagnosed
-CHECK_EPISODES, CHECK_FRAMES = 16, 11
-CHECK_COLUMNS = ("attempt", "iteration", *(f.name for f in fields(Statistics)), "findings")
-
 
 _KINDS = {
     "attempt": int,
@@ -77,11 +67,10 @@ class ScalorTrainer(Resumable):
         source: Source,
         command: str,
     ) -> None:
-        super().__init__(run, reporter, CHECK_COLUMNS, minutes=config.checkpoint_minutes)
+        super().__init__(run, reporter, diagnosis.CHECK_COLUMNS, minutes=config.checkpoint_minutes)
         self.config, self.source, self.command = config, source, command
         self.attempts: list[dict[str, Any]] = []  # the last diagnosis of every attempt
-        shares = (round(share * config.optimise.iterations) for share in CHECKS)
-        self._checks = {max(1, iteration) for iteration in shares}
+        self._checks = diagnosis.check_iterations(config.optimise.iterations)
         self._pushed = False  # whether the checkpoint had the second round of data
         self._touches = max(1, round(config.data.contact_from * config.optimise.iterations))
 
@@ -106,7 +95,7 @@ class ScalorTrainer(Resumable):
 
     def _load(self, checkpoint: Checkpoint) -> None:
         saved = checkpoint.state
-        self._refuse_other_data(saved["data"])
+        require_same_data(self.run.path, saved["data"], self.random)
         self.state = PerceptionState.load(self.config, checkpoint, *self._shape)
         self.attempts, self._seconds = saved["attempts"], saved["seconds"]
         self._pushed = saved["pushes"]
@@ -189,13 +178,8 @@ class ScalorTrainer(Resumable):
     def _diagnose(self) -> None:
         """Look at the model on training data; a fatal finding starts the next attempt."""
         state = self.state
-        share = state.iteration / self.config.optimise.iterations
-        images, actions = spread_sequences(self.data, CHECK_EPISODES, CHECK_FRAMES)
-        what_kl = state.recent["kl/what"] / max(state.recent["objects"], 1e-3)
-        # A copy, because a tracker freezes its model.
-        tracker = raw_tracker(rounded(state.model))
-        statistics = measure(tracker, images, actions, self.background, what_kl)
-        findings = diagnose(statistics, share)
+        statistics = diagnosis.look_at(state, self.data, self.background)
+        findings = diagnose(statistics, state.iteration / self.config.optimise.iterations)
         row = {"attempt": state.attempt, "iteration": state.iteration, **statistics.row()}
         self.logger.evaluation({**row, "findings": " ".join(f.sentence for f in findings)})
         self._record(findings)
@@ -203,17 +187,11 @@ class ScalorTrainer(Resumable):
     def _record(self, findings: list[Finding]) -> None:
         """Note findings, remember them, and restart if one is fatal and attempts are left."""
         state = self.state
-        fatal = any(finding.fatal for finding in findings)
-        entry = {
-            "attempt": state.attempt,
-            "iteration": state.iteration,
-            "healthy": not fatal,
-            "findings": [str(finding) for finding in findings],
-        }
-        self.attempts = [*self.attempts[: state.attempt], entry]
+        now = diagnosis.entry(state, findings)
+        self.attempts = [*self.attempts[: state.attempt], now]
         for finding in findings:
             self.reporter.note(f"Iteration {state.iteration}: {finding}")
-        if fatal and state.attempt < self.config.restarts:
+        if not now["healthy"] and state.attempt < self.config.restarts:
             self.state = PerceptionState.create(self.config, state.attempt + 1, *self._shape)
             self.reporter.note(
                 f"Training starts again with another seed (attempt {self.state.attempt + 1} of at "
@@ -253,27 +231,7 @@ class ScalorTrainer(Resumable):
             numbers = measure_weights(
                 self.run.path / FILE, self.config, self.source, self.data, self.reporter
             )
-        seconds = {name: round(value, 1) for name, value in self._seconds.items()}
-        return {
-            **numbers,
-            "healthy": self.attempts[-1]["healthy"],
-            "attempt": self.state.attempt,
-            "attempts": self.attempts,
-            "iterations": self.state.iteration,
-            "trained_frames": self.state.frames,
-            "threshold": weights.threshold,
-            "match": weights.meta["match"],
-            **{f"self_check/{name}": value for name, value in checked.row().items()},
-            "seconds": round(sum(self._seconds.values()), 1),
-            "stages": seconds,
-        }
-
-    def _refuse_other_data(self, recorded: dict[str, Any]) -> None:
-        if recorded != describe(self.random):
-            raise RunConflict(
-                f"Run {self.run.path} was started with other data ({recorded}), not with "
-                f"{describe(self.random)}; give the same --data to resume it."
-            )
+        return summary(numbers, self.state, self.attempts, weights, checked, self._seconds)
 
     def _position(self) -> int:
         # Attempts follow one another, so that the newest checkpoint has the largest step.

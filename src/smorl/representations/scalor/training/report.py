@@ -12,8 +12,10 @@ from smorl.evaluation.detection import evaluate_perception
 from smorl.representations.pretraining import Source
 from smorl.representations.scalor.tracking.tracker import ScalorTracker
 from smorl.representations.scalor.training.fit import spread_sequences
+from smorl.representations.scalor.training.self_check import SelfCheck
 from smorl.representations.scalor.training.settings import ScalorTrainingConfig
-from smorl.representations.scalor.weights import load_weights
+from smorl.representations.scalor.training.state import PerceptionState
+from smorl.representations.scalor.weights import PerceptionWeights, load_weights
 from smorl.representations.video import Sequences, describe
 from smorl.runs.reporter import Reporter
 
@@ -40,6 +42,30 @@ def measure_weights(
         threads=config.threads,
         threshold=weights.threshold,
     ).numbers
+
+
+def summary(
+    numbers: dict[str, Any],
+    state: PerceptionState,
+    attempts: list[dict[str, Any]],
+    weights: PerceptionWeights,
+    checked: SelfCheck,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """Return the result of a run: what was measured, and how training went."""
+    return {
+        **numbers,
+        "healthy": attempts[-1]["healthy"],
+        "attempt": state.attempt,
+        "attempts": attempts,
+        "iterations": state.iteration,
+        "trained_frames": state.frames,
+        "threshold": weights.threshold,
+        "match": weights.meta["match"],
+        **{f"self_check/{name}": value for name, value in checked.row().items()},
+        "seconds": round(sum(seconds.values()), 1),
+        "stages": {name: round(value, 1) for name, value in seconds.items()},
+    }
 
 
 def self_report(tracker: ScalorTracker, data: Sequences) -> dict[str, Any]:
