@@ -11,9 +11,9 @@ reward and learner (docs/decisions/0002-a-vector-is-a-set-of-one.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,6 +35,21 @@ class _Arrays:
     def __getitem__(self, index: Any):
         """Index the leading dimensions of every array."""
         return self.map(lambda array: array[index])
+
+    @classmethod
+    def stack(cls, parts: Sequence[Self], axis: int = 1) -> Self:
+        """Return several as one: frames (B, ...) become episodes (B, T, ...)."""
+        return cls._of(parts, lambda arrays: np.stack(arrays, axis))
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of several, one after the other."""
+        return cls._of(parts, np.concatenate)
+
+    @classmethod
+    def _of(cls, parts: Sequence[Self], function: Callable[[list[Array]], Array]) -> Self:
+        names = [name for name, _ in parts[0].arrays()]
+        return cls(**{name: function([getattr(part, name) for part in parts]) for name in names})
 
 
 def unknown_ids(shape: tuple[int, ...]) -> np.ndarray:

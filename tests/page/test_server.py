@@ -10,11 +10,10 @@ import weakref
 
 import msgspec
 import pytest
-import viser
 from viser import _messages as messages
-from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from smorl.bench.page import CAMERA, connected
 from smorl.envs.tabletop.checks import TABLE_HIGH, TABLE_LOW
 from smorl.errors import InvalidInput
 from smorl.page.casting import Seat
@@ -33,20 +32,6 @@ def page():
     served.stop()
 
 
-CAMERA = {
-    "type": "ViewerCameraMessage",
-    "wxyz": (1.0, 0.0, 0.0, 0.0),
-    "position": (0.0, 2.0, 1.0),
-    "image_height": 300,
-    "image_width": 400,
-    "fov": 0.8,
-    "near": 0.1,
-    "far": 10.0,
-    "look_at": (0.0, 0.5, 0.0),
-    "up_direction": (0.0, 0.0, 1.0),
-}
-
-
 def until(condition):
     start = time.monotonic()
     while not condition():
@@ -55,10 +40,8 @@ def until(condition):
 
 
 async def _stay(page, raw, then):
-    address = page.address.replace("http", "ws")
-    protocol = f"viser-v{viser.__version__}"
-    async with connect(address, subprotocols=[protocol], max_size=None) as socket:
-        await socket.send(msgspec.msgpack.encode(CAMERA))
+    async with connected(page.address) as socket:
+        await socket.send(CAMERA)
         for message in raw:
             await socket.send(message)
         return await asyncio.to_thread(then)
@@ -142,9 +125,7 @@ def drawn(page):
 
 
 async def _flood(page, places, look):
-    protocol = f"viser-v{viser.__version__}"
-    address = page.address.replace("http", "ws")
-    async with connect(address, subprotocols=[protocol], max_size=None) as socket:
+    async with connected(page.address) as socket:
 
         async def take():  # what the page sends must be taken, or it waits
             with contextlib.suppress(ConnectionClosed):
@@ -152,7 +133,7 @@ async def _flood(page, places, look):
                     await socket.recv()
 
         reading = asyncio.create_task(take())
-        await socket.send(msgspec.msgpack.encode(CAMERA))
+        await socket.send(CAMERA)
         await asyncio.to_thread(until, lambda: page.sessions() and page.sessions()[0].scene)
         await asyncio.to_thread(until, lambda: drawn(page))
         client, ring = next(iter(page._visitors)), page.sessions()[0].scene[0].body.goals[0]

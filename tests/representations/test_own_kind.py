@@ -107,8 +107,8 @@ def test_a_run_trains_it_first_and_sees_by_it(colours, tmp_path):
     usual = get_preset("debug-visual").build()
     config = replace(usual, perception="colour", tracker=ColourSettings(fewest=4), seed=3)
     collect = replace(usual.collect, total_steps=80, initial_steps=40)
-    goals = replace(usual.goals, prior="uniform")
-    config = replace(config, collect=collect, goals=goals, dynamics=None, gentle=None)
+    evaluation = replace(usual.evaluation, final_episodes=1, controller="policy")
+    config = replace(config, collect=collect, evaluation=evaluation)
     result = smorl.train(config, out=tmp_path / "run", progress=False)
     assert result is not None
     assert read_perception(tmp_path / "run" / "perception.safetensors").seed == 3  # pyright: ignore

@@ -33,18 +33,21 @@ from smorl.page.requests import Drag
 from smorl.page.server import Page, PageSettings
 
 AGENT = "shipped:visual-rearrange-2"
-_CAMERA = {
-    "type": "ViewerCameraMessage",
-    "wxyz": (1.0, 0.0, 0.0, 0.0),
-    "position": (0.0, 2.0, 1.0),
-    "image_height": 600,
-    "image_width": 800,
-    "fov": 0.8,
-    "near": 0.1,
-    "far": 10.0,
-    "look_at": (0.0, 0.5, 0.0),
-    "up_direction": (0.0, 0.0, 1.0),
-}
+# What a browser sends first: from where it looks.
+CAMERA: bytes = msgspec.msgpack.encode(
+    {
+        "type": "ViewerCameraMessage",
+        "wxyz": (1.0, 0.0, 0.0, 0.0),
+        "position": (0.0, 2.0, 1.0),
+        "image_height": 600,
+        "image_width": 800,
+        "fov": 0.8,
+        "near": 0.1,
+        "far": 10.0,
+        "look_at": (0.0, 0.5, 0.0),
+        "up_direction": (0.0, 0.0, 1.0),
+    }
+)
 
 
 def main(argv: list[str]) -> int:
@@ -117,12 +120,16 @@ def _watch(page: Page, minutes: float) -> dict:
     }
 
 
+def connected(address: str) -> connect:
+    """Connect to a page as a browser does; it must then send its camera."""
+    protocol = Subprotocol(f"viser-v{viser.__version__}")
+    return connect(address.replace("http", "ws", 1), subprotocols=[protocol], max_size=None)
+
+
 async def _visit(address: str, stop: threading.Event) -> None:
     """Come like a browser, and take in what is sent until told to stop."""
-    protocol = Subprotocol(f"viser-v{viser.__version__}")
-    url = address.replace("http", "ws", 1)
-    async with connect(url, subprotocols=[protocol], max_size=None) as socket:
-        await socket.send(msgspec.msgpack.encode(_CAMERA))
+    async with connected(address) as socket:
+        await socket.send(CAMERA)
         while not stop.is_set():
             try:
                 await asyncio.wait_for(socket.recv(), timeout=1.0)

@@ -1,13 +1,12 @@
 """`smorl demo`: a trained agent rearranges the table from pixels; a film shows what it sees."""
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-from smorl.cli.options import check_numbers
+from smorl.cli.options import check_numbers, say
 from smorl.cli.play import progress_bar
 from smorl.errors import InvalidInput
 
@@ -35,7 +34,7 @@ def main(argv: list[str]) -> int:
     run = load_run(args.run)
     make_folder(video.parent)
     check_writable(video)
-    _say(
+    say(
         f"{args.run}, trained for {run.env_steps} steps, gets {args.episodes} tables of {run.env} "
         "and for each a goal: how it should look ..."
     )
@@ -43,13 +42,13 @@ def main(argv: list[str]) -> int:
     actor = run.actor()
     result = evaluate(envs, actor, episodes=args.episodes, seed=args.seed)
     envs.close()
-    _say(report(result.passive, result.distance, result.distances))
-    _say(f"Filming the first {args.films} ...")
+    say(report(result.passive, result.distance, result.distances))
+    say(f"Filming the first {args.films} ...")
     with progress_bar("filming", int(result.length[: args.films].sum())) as advance:
         frames = film(run, actor, args.seed, args.films, advance)
         write_video(video, frames, fps=FRAMES_PER_SECOND)
     write_png(picture, attention_picture(run, actor, args.seed))
-    _say(
+    say(
         f"film:      {video}\nattention: {picture} (what the policy looked at, first episode)\n"
         f"{time.monotonic() - started:.0f} seconds in all."
     )
@@ -68,11 +67,6 @@ def report(passive: np.ndarray, distance: np.ndarray, distances: np.ndarray) -> 
         "5 cm."
     )
     return "\n".join(lines)
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

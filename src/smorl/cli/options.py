@@ -29,6 +29,12 @@ def check_numbers(args: argparse.Namespace) -> argparse.Namespace:
     return args
 
 
+def say(text: str) -> None:
+    """Print a line now, not when the buffer is full."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def overrides(words: list[str], example: str) -> dict[str, str]:
     """Turn `--a.b 1 --c=2` into {"a.b": "1", "c": "2"}; mistakes are answered by an example."""
     found: dict[str, str] = {}

@@ -9,7 +9,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smorl.cli.options import check_numbers
+from smorl.cli.options import check_numbers, say
 from smorl.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
         agents.close()
         if film is not None:
             frames = film.close()
-            _say(f"film: {film.path} ({frames} frames)" if frames else "Nobody came: no film.")
+            say(f"film: {film.path} ({frames} frames)" if frames else "Nobody came: no film.")
     return 0
 
 
@@ -75,7 +75,7 @@ def _serve(args: argparse.Namespace, agents: Agents, film: Film | None) -> None:
     try:
         threading.Event().wait()
     except KeyboardInterrupt:
-        _say("Closing the page.")
+        say("Closing the page.")
     finally:
         if follower is not None:
             follower.close()
@@ -101,12 +101,7 @@ def _announce(address: str, host: str) -> None:
             f"Warning: --host {host} lets anybody on this network use the page. It gives no access "
             "to files, but every visitor's table costs processor time.\n"
         )
-    _say(f"The page: {address}   (Ctrl-C closes it)")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    say(f"The page: {address}   (Ctrl-C closes it)")
 
 
 def _parser() -> argparse.ArgumentParser:

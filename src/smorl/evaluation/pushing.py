@@ -94,10 +94,7 @@ def record(
 
 
 def _join(parts: list[Any]) -> Any:
-    if isinstance(parts[0], ObjectSet):
-        names = [name for name, _ in parts[0].arrays()]
-        return ObjectSet(**{n: np.concatenate([getattr(p, n) for p in parts]) for n in names})
-    return np.concatenate(parts)
+    return ObjectSet.join(parts) if isinstance(parts[0], ObjectSet) else np.concatenate(parts)
 
 
 def _record(
@@ -136,9 +133,7 @@ def _record(
         state = np.concatenate([hand, pucks.reshape(rows, -1)], 1)
         noise = np.stack([rng.normal(0, NOISE, 2) for rng in rngs])
         action = np.clip(pusher.act(state, desired) + noise, -1, 1).astype(np.float32)
-    sets = [frame.pop("objects") for frame in frames]
-    names = [name for name, _ in sets[0].arrays()]
-    objects = ObjectSet(**{n: np.stack([getattr(s, n) for s in sets], 1) for n in names})
+    objects = ObjectSet.stack([frame.pop("objects") for frame in frames])
     arrays = {name: np.stack([f[name] for f in frames], 1) for name in frames[0]}
     return Pushing(objects=objects, targets=targets, goals=goals, **arrays)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,9 @@ from typing import Protocol
 
 from smorl.errors import SmorlError
 from smorl.paper.jobs import Job, state_of
+from smorl.runs.stopping import signals_to
 
 _POLL = 0.2  # seconds between looks at what runs
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFUSED, STOPPED = 2, 130  # exit codes: would fail again (a mistake, divergence); saved and stopped
 RETRIES = 2
 
@@ -175,12 +174,8 @@ class Runner:
             self.outcome.stopped = True
             self._stop_all()
 
-        before = {s: signal.signal(s, stop) for s in _SIGNALS}
-        try:
+        with signals_to(stop):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _stop_all(self) -> None:
         for child in self.running:

@@ -38,6 +38,23 @@ class Encoder(Protocol):
         ...
 
 
+class Memoryless:
+    """The part of an encoder that has no history: a frame is seen as a goal is."""
+
+    def init(self, batch: int) -> None:
+        """There is no history to carry."""
+
+    def step(
+        self, carry: None, observation: np.ndarray, actions: np.ndarray
+    ) -> tuple[None, ObjectSet]:
+        """Encode one observation per row."""
+        return None, self.encode_goal(observation)
+
+    def encode_goal(self, observation: np.ndarray) -> ObjectSet:
+        """Encode observations, each on its own."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Drawing:
     """The model's view of the last frame, floats in [0, 1]; masks (B, N, S, S) per slot."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from smorl.errors import InvalidInput
+from smorl.representations.base import Memoryless
 from smorl.types import ObjectLayout, ObjectSet
 
 
@@ -52,19 +53,11 @@ class GroundTruthObjects:
         )
 
 
-class GroundTruthVector:
+class GroundTruthVector(Memoryless):
     """State (K, D) as a set of one object without appearance; see `smorl.types`."""
 
     def __init__(self, size: int) -> None:
         self.layout = ObjectLayout(slots=1, what=0, position=size)
-
-    def init(self, batch: int) -> None:
-        """There is no history to carry."""
-
-    def step(
-        self, carry: None, observation: np.ndarray, actions: np.ndarray
-    ) -> tuple[None, ObjectSet]:
-        return None, self.encode_goal(observation)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         return ObjectSet.of_vectors(observation)

@@ -2,9 +2,9 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -37,9 +37,16 @@ def orderly_stop(trainer: Stoppable, notes: Notes, when: str) -> Iterator[None]:
         trainer.stop_requested = True
         notes.note(f"Stopping: finishing {when} and saving. Ctrl-C again stops at once.")
 
-    before = {s: signal.signal(s, stop) for s in _SIGNALS}
+    with signals_to(stop):
+        yield
+
+
+@contextmanager
+def signals_to(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Let `handler` answer whatever asks to stop, while inside."""
+    before = {s: signal.signal(s, handler) for s in _SIGNALS}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -31,9 +31,7 @@ class Tracks:
 
     def episodes(self) -> Episode:
         """Return what was kept: K episodes as long as the longest of them."""
-        sets = [state["objects"] for state in self.states]
-        parts = {k: np.stack([getattr(o, k) for o in sets], 1) for k, _ in sets[0].arrays()}
-        objects = ObjectSet(**parts)
+        objects = ObjectSet.stack([state["objects"] for state in self.states])
         actions = np.stack([state["action"] for state in self.states[1:]], 1)
         return Episode(objects, actions, objects[:, 0].goals()[:, 0])
 

@@ -234,8 +234,7 @@ def _join(parts: list[Played]) -> Played:
         if isinstance(arrays[0], dict):
             return {name: joined([part[name] for part in arrays]) for name in arrays[0]}
         if isinstance(arrays[0], ObjectSet | ObjectGoal):
-            names = [name for name, _ in arrays[0].arrays()]
-            return type(arrays[0])(**{k: joined([getattr(a, k) for a in arrays]) for k in names})
+            return type(arrays[0]).join(arrays)
         return np.concatenate(arrays)
 
     return Played(**{name: joined([vars(part)[name] for part in parts]) for name in vars(parts[0])})

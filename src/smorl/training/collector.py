@@ -63,7 +63,7 @@ def collect(
             path.append(objects)
             actions.append(action)
             frames.append(observation["observation"])
-        episodes.append(Episode(_stack(path), np.stack(actions, axis=1), goal))
+        episodes.append(Episode(ObjectSet.stack(path), np.stack(actions, axis=1), goal))
         seen.append(frames)
     kept = slice(None) if whole.all() else np.tile(whole, goals_per_reset)
     if pictures is not None:
@@ -89,20 +89,10 @@ def explorer(agent: Agent, rng: np.random.Generator, shape: tuple[int, int], ran
     return act
 
 
-def _stack(path: list[ObjectSet]) -> ObjectSet:
-    names = [name for name, _ in path[0].arrays()]
-    return ObjectSet(**{k: np.stack([getattr(o, k) for o in path], axis=1) for k in names})
-
-
 def join(episodes: Sequence[Episode]) -> Episode:
     """Return all episodes as one."""
-    objects, goals = [e.objects for e in episodes], [e.goal for e in episodes]
     return Episode(
-        ObjectSet(
-            **{k: np.concatenate([getattr(o, k) for o in objects]) for k, _ in objects[0].arrays()}
-        ),
+        ObjectSet.join([e.objects for e in episodes]),
         np.concatenate([e.actions for e in episodes]),
-        ObjectGoal(
-            **{k: np.concatenate([getattr(g, k) for g in goals]) for k, _ in goals[0].arrays()}
-        ),
+        ObjectGoal.join([e.goal for e in episodes]),
     )

@@ -87,8 +87,7 @@ class PerceptionWeights:
         for image, action in zip(images, np.asarray(actions, np.float32), strict=True):
             carry, objects = tracker.step(carry, image[None], action[None])
             found.append(objects)
-        names = [name for name, _ in found[0].arrays()]
-        return ObjectSet(**{n: np.concatenate([getattr(o, n) for o in found]) for n in names})
+        return ObjectSet.join(found)
 
     @property
     def image_size(self) -> int:

@@ -3,13 +3,14 @@
 import numpy as np
 import torch
 
+from smorl.representations.base import Memoryless
 from smorl.representations.vae.model import BetaVae
 from smorl.types import ObjectLayout, ObjectSet
 
 _CHUNK = 512  # pictures encoded at once, which bounds the memory; Release: 512
 
 
-class VaeEncoder:
+class VaeEncoder(Memoryless):
     """Pictures uint8 (B, S, S, 3) -> a set of one; `position` is the mean of q(z | x).
 
     Positions are latent numbers, of standard deviation about 1 over the data (smorl.types says why
@@ -20,14 +21,6 @@ class VaeEncoder:
     def __init__(self, model: BetaVae) -> None:
         self.model = model
         self.layout = ObjectLayout(slots=1, what=0, position=model.config.latent)
-
-    def init(self, batch: int) -> None:
-        """There is no history to carry."""
-
-    def step(
-        self, carry: None, observation: np.ndarray, actions: np.ndarray
-    ) -> tuple[None, ObjectSet]:
-        return None, self.encode_goal(observation)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         return ObjectSet.of_vectors(self.encode(observation))

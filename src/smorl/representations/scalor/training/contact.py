@@ -68,8 +68,7 @@ def _follow(tracker: Encoder, data: Sequences) -> tuple[ObjectSet, NDArray[np.fl
     for t in range(images.shape[1]):
         carry, objects = tracker.step(carry, images[:, t], actions[:, t])
         found.append(objects)
-    names = [name for name, _ in found[0].arrays()]
-    return ObjectSet(**{n: np.stack([getattr(o, n) for o in found], 1) for n in names}), actions
+    return ObjectSet.stack(found), actions
 
 
 @dataclass
