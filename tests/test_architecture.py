@@ -149,3 +149,54 @@ def test_the_loop_does_not_ask_what_a_method_sees():
         for node in ast.walk(tree_of(ROOT / f"training/{name}.py")):
             assert not (isinstance(node, ast.Attribute) and node.attr in asked), name
     assert not {"pixels", "latents"} & {field.name for field in fields(Method)}
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+MAP = (DOCS / "architecture.md").read_text()
+
+
+def rooms_on_the_map() -> dict[str, set[str]]:
+    """What docs/architecture.md says is in each folder; rooms stand two spaces in, or four."""
+    rooms: dict[str, set[str]] = {}
+    room = inner = ""
+    for line in MAP.split("```")[1].splitlines()[2:]:
+        depth, head = len(line) - len(line.lstrip()), line.split()[0]
+        folder = head if head.endswith("/") else ""
+        if depth == 2:
+            room, inner = folder, ""
+        elif depth == 4:
+            inner = folder
+        rooms.setdefault(room + inner, set()).update(re.findall(r"\w+", line))
+    return rooms
+
+
+def test_every_module_is_on_the_map_and_rooms_stand_in_their_order():
+    rooms, perception = rooms_on_the_map(), (DOCS / "perception.md").read_text()
+    named = [path for path in rooms_without("cli") if not path.stem.startswith("__")]
+    scalor = ROOT / SCALOR.replace(".", "/")
+    for path in named:
+        if path.is_relative_to(scalor):
+            assert f"{path.name}`" in perception, f"{path.name} is not on the map of perception"
+            continue
+        folder = path.parent.relative_to(ROOT).as_posix()
+        known = rooms["" if folder == "." else f"{folder}/"]
+        assert path.stem in known, f"{path} is not on the map of docs/architecture.md"
+    top = [room.rstrip("/") for room in rooms if room.count("/") == 1]
+    assert top == [part for part in ORDER if part in top]
+    assert set(top) == {p.parent.name for p in ROOT.glob("*/__init__.py")}
+
+
+def test_walks_and_contracts_lead_to_files_and_classes_that_are_there():
+    walks = MAP.split("## Five walks")[1].split("\n## ")[0]
+    assert len(re.findall(r"^\*\*From ", walks, re.MULTILINE)) == 5
+    names = {path.relative_to(ROOT).as_posix() for path in MODULES}
+    for path in re.findall(r"`([\w/]+\.py)`", MAP):
+        there = any(f"/{name}".endswith(f"/{path}") for name in names)
+        assert there or (DOCS.parent / path).is_file(), path
+    rows = MAP.split("## The contracts")[1].split("\n## ")[0].splitlines()
+    homes = [row.split("|")[1:3] for row in rows if row.startswith("| ") and ".py" in row]
+    assert len(homes) >= 7
+    for contracts, home in homes:
+        tree = tree_of(ROOT / home.strip(" `"))
+        classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+        assert set(re.findall(r"`(\w+)`", contracts)) <= classes, home

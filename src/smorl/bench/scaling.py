@@ -17,13 +17,12 @@ from matplotlib.figure import Figure
 
 from smorl.bench import command
 from smorl.bench.clock import take_turns
-from smorl.bench.perception import FAST, begin
 from smorl.bench.synthetic import ACTIONS, LAYOUT, NETWORKS, random_batch
 from smorl.envs.factory import make_envs
 from smorl.learners.sac import Sac, SacConfig
 from smorl.presets.perception import get_perception_preset
-from smorl.representations.scalor.tracking.tracker import ScalorTracker
 
+FAST = "scalor-2"
 SIZES = {
     "slots": (3, 6, 12, 24),
     "batch": (64, 256, 1024, 2048),
@@ -94,9 +93,9 @@ def batches(sizes: tuple[int, ...]) -> Iterator[tuple[int, Run]]:
 
 def rows(sizes: tuple[int, ...]) -> Iterator[tuple[int, Run]]:
     """One frame each of so many rows, tracked by a model of the fast preset."""
-    config = get_perception_preset(FAST).build()
-    tracker, rng = ScalorTracker(begin(config).model), np.random.default_rng(0)
-    side = config.scalor.image_size
+    perception = get_perception_preset(FAST).build().untrained(ACTIONS)
+    tracker, rng = perception.tracker(), np.random.default_rng(0)
+    side = perception.image_size
     for size in sizes:
         images = rng.integers(0, 256, (size, side, side, 3), np.uint8)
         actions = rng.uniform(-1, 1, (size, ACTIONS)).astype(np.float32)
