@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 
 from smorl.config import to_json
 from smorl.errors import SmorlError
-from smorl.representations.scalor.weights import PerceptionWeights
+from smorl.representations.base import Perception
 from smorl.training.ahead import Order, RoundPlayer, rows_of
 from smorl.training.settings import RunConfig
 from smorl.types import Episode
@@ -23,7 +23,7 @@ class ProcessCollectors:
     ends are ours, and nothing of it is ever a file.
     """
 
-    def __init__(self, config: RunConfig, perception: PerceptionWeights | None) -> None:
+    def __init__(self, config: RunConfig, perception: Perception | None) -> None:
         context = multiprocessing.get_context("spawn")
         given = (to_json(config), rows_of(config), perception)
         self._ends, self._processes = [], []
@@ -65,7 +65,7 @@ class ProcessCollectors:
             process.join(timeout=5)
 
 
-def _play(end: Connection, config: dict, rows: int, perception: PerceptionWeights | None) -> None:
+def _play(end: Connection, config: dict, rows: int, perception: Perception | None) -> None:
     """Play orders until the other end is closed. An error is an answer too: it is raised there."""
     # Ctrl-C reaches every process of the terminal; the learner decides what it means, and waits
     # for the round in flight to save it.
