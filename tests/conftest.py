@@ -13,9 +13,9 @@ for example in (Path(__file__).parents[1] / "examples").glob("own_*.py"):
     trust(str(example))
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def _one_thread():
-    """Tests run side by side, one thread each."""
+    """Tests run side by side, one thread each, whatever the verb before has set."""
     torch.set_num_threads(1)
 
 

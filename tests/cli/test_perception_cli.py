@@ -92,7 +92,8 @@ def test_other_settings_for_the_same_run_are_refused(finished, capsys):
 
 
 def test_evaluate_prints_json(finished, capsys):
-    command = ["perception", "evaluate", str(finished), "--episodes", "2", "--seed", "7", "--json"]
+    command = ["perception", "evaluate", str(finished), "--episodes", "2", "--seed", "7"]
+    command += ["--json", "--threads", "1"]
     assert main(command) == 0
     first = json.loads(capsys.readouterr().out)
     wanted = {"f1", "precision", "recall", "median_error_px", "identity_accuracy", "arm_detected"}
