@@ -162,7 +162,7 @@ class World:
             # Paper: the metric of every learning curve, mean over pucks.
             "object_distance": distances.mean(axis=1),
             "hand_distance": hand_distance,
-            "success": (distances < SUCCESS_DISTANCE).all(axis=1),
+            "success": distances.max(axis=1) < SUCCESS_DISTANCE,
             "diverged": self.diverged.copy(),
         }
 
