@@ -22,6 +22,7 @@ import numpy as np
 import torch
 import viser
 from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from smorl.bench import command
@@ -135,6 +136,8 @@ async def _visit(address: str, stop: threading.Event) -> None:
                 await asyncio.wait_for(socket.recv(), timeout=1.0)
             except TimeoutError:
                 continue
+            except ConnectionClosed:  # the page is stopped before we are
+                return
 
 
 def _memory() -> float:

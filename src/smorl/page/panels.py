@@ -105,7 +105,7 @@ class Insight:
     """The agent's side, for one table: its pictures, its choice, its attention, its progress."""
 
     def __init__(self, gui: viser.GuiApi, snapshot: Snapshot) -> None:
-        self._picture = gui.add_image(side_by_side(snapshot), format="png")
+        self._picture = gui.add_image(side_by_side(snapshot), format="jpeg", jpeg_quality=90)
         self._thoughts = gui.add_html(thoughts(snapshot))
         self._distances = gui.add_html(distances(snapshot))
         self._shown = snapshot

@@ -14,7 +14,7 @@ from smorl.page.stage import Stage
 from smorl.page.table import STEPS_PER_SECOND, Kind, Setup, Snapshot
 
 _WIDTH = 380  # of the agent's panel, pixels
-_PANEL_RATE = 6  # how often panels change, a second
+_PANEL_RATE = 5  # how often panels change, a second
 _APART = 1.1  # metres between two tables that are compared
 # The table in the middle, the arm behind it; both tables, from farther away.
 VIEW = Camera((0.0, 0.5, 0.1), distance=1.5, elevation=-35.0, azimuth=242.0)
