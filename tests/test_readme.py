@@ -29,17 +29,20 @@ def between(page: str, mark: str) -> str:
 
 def agents_table() -> str:
     """The table of README.md, from `results/fresh` and from what training took."""
-    head = "| agent | pucks | distance | doing nothing | every puck within 5 cm | minutes |"
-    lines = [head, "|---" * 6 + "|"]
+    head = (
+        "| agent | sees | distance | doing nothing | pucks in 5 cm | all pucks in 4 cm | minutes |"
+    )
+    lines = [head, "|---" * 7 + "|"]
     passive = {env.id: env.passive_distance for env in env_ids()}  # the one number of a task
     for file in sorted((ROOT / "results" / "fresh").glob("*.json")):
         raw = json.loads(file.read_text("utf-8"))
-        run = ROOT / "results" / "visual" / f"{file.stem}-seed0" / "result.json"
-        minutes = json.loads(run.read_text("utf-8"))["seconds"] / 60
+        (run,) = (ROOT / "results").glob(raw["trained"])
+        minutes = json.loads((run / "result.json").read_text("utf-8"))["seconds"] / 60
+        seen = "pixels" if file.stem.startswith("visual") else "true places"
         lines.append(
-            f"| `{raw['run']}` | {file.stem[-1]} | **{100 * raw['object_distance']:.1f} cm** | "
-            f"{100 * passive[raw['env']]:.1f} cm | {100 * raw['success']:.0f} % | "
-            f"{minutes:.0f} |"
+            f"| `{raw['run']}` | {seen} | **{100 * raw['object_distance']:.1f} cm** | "
+            f"{100 * passive[raw['env']]:.1f} cm | {100 * raw['pucks_within_5cm']:.0f} % | "
+            f"{100 * raw['tables_within_4cm']:.0f} % | {minutes:.0f} |"
         )
     return "\n".join(lines) + "\n"
 
