@@ -27,7 +27,7 @@ check: setup ## lint, formatting and types
 	$(BIN)/basedpyright
 
 test: check ## set-up, checks and the default test suite
-	$(BIN)/python -m pytest -n 2 $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadscope $(TEST_ARGS)
 
 test-slow: setup ## the slow tests: solvability, learning, long resume
 	$(BIN)/python -m pytest -m slow $(TEST_ARGS)

@@ -9,9 +9,13 @@ from smorl.cli.gap import as_markdown
 from smorl.studies.oracle import PARTS
 
 
-def test_every_part_is_measured_on_the_same_episodes(capsys):
-    """On the shipped perception with a shipped agent; a few episodes are enough to see the rows."""
-    assert main(["gap", "shipped:visual-rearrange-1", "--episodes", "2", "--json"]) == 0
+def test_every_part_is_measured_on_the_same_episodes(tmp_path, capsys):
+    """On the shipped perception; an agent that has hardly learned and two short episodes do."""
+    out, steps = tmp_path / "run", ("--collect.total_steps", "80", "--collect.initial_steps", "40")
+    command = ["train", "debug-visual", "--perception", "shipped:scalor-1", "--out", str(out)]
+    assert main([*command, "--quiet", *steps, "--evaluation.episodes", "1"]) == 0
+    capsys.readouterr()
+    assert main(["gap", str(out), "--episodes", "2", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     rows = data["rows"]
     assert list(rows) == ["as it is", *PARTS, "all of these"]

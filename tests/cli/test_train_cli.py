@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -165,6 +166,14 @@ def assert_same_run(a, b):
     assert_same_checkpoints(a, b)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run that the interrupted ones must equal, with a checkpoint after every round."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    assert train(out, "--checkpoint_minutes", "0") == 0
+    return out
+
+
 KILLS = [(1, signal.SIGKILL), (2, signal.SIGINT)]
 MORE_KILLS = [(n, s) for n in (1, 2, 3) for s in (signal.SIGKILL, signal.SIGTERM)]
 
@@ -172,28 +181,25 @@ MORE_KILLS = [(n, s) for n in (1, 2, 3) for s in (signal.SIGKILL, signal.SIGTERM
 @pytest.mark.parametrize(
     ("after", "how"), [*KILLS, *(pytest.param(*k, marks=pytest.mark.slow) for k in MORE_KILLS)]
 )
-def test_killed_and_resumed_equals_uninterrupted(after, how, tmp_path):
-    assert train(tmp_path / "whole", "--checkpoint_minutes", "0") == 0
+def test_killed_and_resumed_equals_uninterrupted(after, how, whole, tmp_path):
     code = run_and_kill(tmp_path / "cut", after, how)
     assert code in ((-signal.SIGKILL,) if how == signal.SIGKILL else (130,))
     assert not (tmp_path / "cut" / "result.json").exists()
     assert train(tmp_path / "cut", "--checkpoint_minutes", "0") == 0
-    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(whole, tmp_path / "cut")
 
 
-def test_killed_before_the_first_checkpoint_starts_again(tmp_path):
-    assert train(tmp_path / "whole") == 0
+def test_killed_before_the_first_checkpoint_starts_again(finished, tmp_path):
     (tmp_path / "cut").mkdir()
     for name in ("config.json", "versions.json"):
-        (tmp_path / "cut" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
+        (tmp_path / "cut" / name).write_bytes((finished / name).read_bytes())
     (tmp_path / "cut" / "metrics.jsonl").write_text('{"half a row')
     assert train(tmp_path / "cut") == 0
-    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(finished, tmp_path / "cut")
 
 
-def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, capsys):
-    out = tmp_path / "run"
-    assert train(out, "--checkpoint_minutes", "0") == 0
+def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(whole, tmp_path, capsys):
+    out = shutil.copytree(whole, tmp_path / "run")
     (out / "result.json").unlink()
     newest = sorted((out / "checkpoints").iterdir())[-1]
     data = bytearray((newest / "tensors.safetensors").read_bytes())
@@ -206,6 +212,7 @@ def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, capsy
     assert newest.name in error
     assert "tensors.safetensors" in error
     assert "resumed at step 160" in error
+    assert_same_run(whole, out)
 
 
 def test_nan_stops_the_run_with_its_state_saved(tmp_path, capsys, monkeypatch):
