@@ -9,8 +9,9 @@ import torch
 from PIL import Image
 
 from smorl import shipped
-from smorl.cli import main
+from smorl.cli import main, stories
 from smorl.errors import DamagedFile, InvalidInput
+from smorl.evaluation.evaluate import evaluate
 from smorl.learners.acting import LearnedAgent
 from smorl.representations.perceptions import load_perception
 from smorl.representations.scalor.weights import save_weights
@@ -133,9 +134,22 @@ def test_the_demo_plays_an_agent(file, tmp_path, capsys):
     assert out.count("cm from the goal ->") == 2
     assert "doing nothing leaves" in out
     frames = imageio_ffmpeg.count_frames_and_secs(str(tmp_path / "film.mp4"))[0]
-    assert frames == 9 + 1 + 8, "every step of three attempts of three, the start, and a rest"
+    words = 12 * (5 + 3 + 5)  # seconds of the first card, of the outcome, of the last card
+    assert frames == 9 + 1 + words, "every step of three attempts of three, the start, and words"
     with Image.open(tmp_path / "attention.png") as picture:
         assert picture.width > 1000
+
+
+def test_what_is_filmed_is_what_was_counted(file, monkeypatch):
+    """Of a film the outcome is told; it must be that of the very episode that is seen."""
+    told = []
+    monkeypatch.setattr(stories, "ending", lambda ends, names: (told.append(ends), ("x", True))[1])
+    run = load_run(file)
+    actor, envs = run.actor(), run.envs(1)
+    result = evaluate(envs, actor, episodes=3, seed=11)
+    envs.close()
+    list(stories.story(run, actor, 11, result, 3))
+    np.testing.assert_array_equal(told, result.distances[stories.choose(result, 3)])
 
 
 def test_evaluate_draws_attention(file, tmp_path, capsys):

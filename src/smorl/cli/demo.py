@@ -1,17 +1,18 @@
-"""`smorl demo`: a trained agent rearranges the table from pixels; a film shows what it sees."""
+"""`smorl demo`: a trained agent rearranges the table from pixels, in a film for anybody."""
 
 import argparse
 import time
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from smorl.cli.options import check_numbers, say
 from smorl.cli.play import progress_bar
 from smorl.errors import InvalidInput
 
-AGENT = "shipped:visual-rearrange-1"
-FRAMES_PER_SECOND = 12
+if TYPE_CHECKING:
+    from smorl.evaluation.evaluate import Evaluation
+
+AGENT = "shipped:visual-rearrange-2"
 
 
 def main(argv: list[str]) -> int:
@@ -22,7 +23,8 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     import torch
 
-    from smorl.cli.films import attention_picture, film
+    from smorl.cli.films import attention_picture
+    from smorl.cli.stories import FRAMES_PER_SECOND, choose, story
     from smorl.evaluation.evaluate import evaluate
     from smorl.files import make_folder
     from smorl.trained.loading import load_run
@@ -38,14 +40,20 @@ def main(argv: list[str]) -> int:
         f"{args.run}, trained for {run.env_steps} steps, gets {args.episodes} tables of {run.env} "
         "and for each a goal: how it should look ..."
     )
-    envs = run.envs(args.episodes, threads=2)
+    envs = run.envs(1)  # one by one, as they are filmed: so what is filmed is what was counted
     actor = run.actor()
     result = evaluate(envs, actor, episodes=args.episodes, seed=args.seed)
     envs.close()
-    say(report(result.passive, result.distance, result.distances))
-    say(f"Filming the first {args.films} ...")
-    with progress_bar("filming", int(result.length[: args.films].sum())) as advance:
-        frames = film(run, actor, args.seed, args.films, advance)
+    if not result.distances.shape[1]:
+        raise InvalidInput(
+            f"nobody knows how far things are from their goals in {run.env}, and this film tells; "
+            f"`smorl evaluate {args.run} --video film.mp4` films without."
+        )
+    say(report(result))
+    shown = choose(result, args.films)
+    say(f"Filming episode {', '.join(str(number + 1) for number in shown)} ...")
+    with progress_bar("filming", int(result.length[shown].sum())) as advance:
+        frames = story(run, actor, args.seed, result, args.films, advance)
         write_video(video, frames, fps=FRAMES_PER_SECOND)
     write_png(picture, attention_picture(run, actor, args.seed))
     say(
@@ -55,16 +63,18 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def report(passive: np.ndarray, distance: np.ndarray, distances: np.ndarray) -> str:
-    """Return a line per episode and one for all; the distances of pucks to goals in metres."""
+def report(result: "Evaluation") -> str:
+    """Return a line per episode and one for all; distances of pucks to goals in metres."""
+    ends = zip(result.passive, result.distance, result.success, strict=True)
     lines = [
         f"  episode {number:>2}: {100 * start:5.1f} cm from the goal -> {100 * end:5.1f} cm"
-        for number, (start, end) in enumerate(zip(passive, distance, strict=True), start=1)
+        f"{'   success' if good else ''}"
+        for number, (start, end, good) in enumerate(ends, start=1)
     ]
     lines.append(
-        f"mean: {100 * distance.mean():.1f} cm at the end; doing nothing leaves "
-        f"{100 * passive.mean():.1f} cm. {100 * (distances < 0.05).mean():.0f} % of pucks within "
-        "5 cm."
+        f"mean: {100 * result.distance.mean():.1f} cm at the end; doing nothing leaves "
+        f"{100 * result.passive.mean():.1f} cm. {result.success.sum()} of {len(result.success)} "
+        "tables with every puck within 5 cm (success)."
     )
     return "\n".join(lines)
 
@@ -73,8 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="smorl demo",
         description="Watch a trained agent rearrange the table, from pixels alone: prints how far "
-        "the pucks are from their goals, and films goal image, camera, the objects it found, its "
-        "current sub-goal and its attention. Takes about a minute.",
+        "the pucks are from their goals, and films successes and a failure, with a closing card of "
+        "the numbers; attention.png shows what its policy looked at. Takes about a minute.",
     )
     parser.add_argument(
         "run", nargs="?", default=AGENT, help=f"a run, or an agent's file (default {AGENT})"

@@ -86,6 +86,11 @@ class AgentView:
             picture = _box(picture, self.targets, slot, CURRENT if slot == self.current else colour)
         return picture
 
+    def aim(self, picture: Picture, at_goal: bool = False) -> Picture:
+        """Draw a box around the thing it looks after: where it is, or in the goal picture."""
+        objects, slot = (self.targets, self.current) if at_goal else (self.objects, self.matched)
+        return picture if slot is None else _box(picture, objects, slot, CURRENT)
+
     def table(self, view: Picture) -> Picture:
         """Return heads by objects, the latter cut out of the agent's view."""
         assert self.attention is not None
