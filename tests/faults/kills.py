@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import load
 
 from smorl.cli import main
 from smorl.presets.perception import PERCEPTION_PRESETS, PerceptionPreset
@@ -210,5 +211,13 @@ def remains(run: Path) -> dict[str, object]:
     found["result.json"] = {k: v for k, v in result.items() if k not in _CLOCK}
     for weights in run.rglob("*.safetensors"):
         if "checkpoints" not in weights.parts:
-            found[str(weights.relative_to(run))] = weights.read_bytes()
+            found[str(weights.relative_to(run))] = _content(weights, run)
     return found
+
+
+def _content(weights: Path, run: Path) -> tuple[str, dict[str, bytes]]:
+    """Return header and tensors of a file; the command in its header names the run's folder."""
+    data = weights.read_bytes()
+    text = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["smorl"]
+    header = json.loads(text)["header"].replace(str(run), "RUN")
+    return header, {name: array.tobytes() for name, array in load(data).items()}
