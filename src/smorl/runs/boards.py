@@ -69,7 +69,7 @@ class _WeightsAndBiases:
 
     def __init__(self, run: RunDir, project: str) -> None:
         try:
-            import wandb
+            import wandb  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise InvalidInput(
                 "Weights & Biases is not installed; `pip install 'smorl[wandb]'`, or train without."

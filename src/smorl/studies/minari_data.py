@@ -109,10 +109,10 @@ def _elsewhere(folder: Path) -> Iterator[Path]:
 
 def _minari() -> Any:
     try:
-        import h5py  # noqa: F401  what Minari writes with
-        import minari
-        import minari.data_collector
-        import minari.dataset.minari_dataset
+        import h5py  # noqa: F401  # pyright: ignore[reportMissingImports]
+        import minari  # pyright: ignore[reportMissingImports]
+        import minari.data_collector  # pyright: ignore[reportMissingImports]
+        import minari.dataset.minari_dataset  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise InvalidInput("Minari is not installed; `pip install 'smorl[minari]'`.") from error
     return minari
