@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from smorl.representations.scalor.training import contact
+from smorl.representations.scalor.training import own_body
 from smorl.representations.scalor.training.contact import Stroke, Toucher, push
 from smorl.types import ObjectSet
 
@@ -58,7 +58,7 @@ def random_paths(rows: int = 200, steps: int = 40) -> tuple[ObjectSet, np.ndarra
 @pytest.fixture(scope="module")
 def toucher() -> Toucher:
     patch = pytest.MonkeyPatch()
-    patch.setattr(contact, "_follow", lambda *_: random_paths())
+    patch.setattr(own_body, "tracked", lambda *_: (*random_paths(), None))
     weights = SimpleNamespace(prior={"centres": CODES}, threshold=0.5, tracker=lambda: None)
     found = Toucher.fit(weights, None)  # pyright: ignore[reportArgumentType]
     patch.undo()
@@ -114,6 +114,6 @@ def test_without_things_the_hand_moves_on(toucher):
 def test_nothing_that_moves_things_gives_no_toucher(monkeypatch):
     objects, actions = random_paths(rows=20)
     objects.position[..., 1:, :] = 0.99  # out of the way
-    monkeypatch.setattr(contact, "_follow", lambda *_: (objects, actions))
+    monkeypatch.setattr(own_body, "tracked", lambda *_: (objects, actions, None))
     weights = SimpleNamespace(prior={"centres": CODES}, threshold=0.5, tracker=lambda: None)
     assert Toucher.fit(weights, None) is None  # pyright: ignore[reportArgumentType]

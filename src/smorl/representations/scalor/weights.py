@@ -1,7 +1,7 @@
 """One file with everything a trained perception needs: `weights.safetensors`.
 
-Tensors `model/...` (float16), `what/mean`, `what/basis`, `prior/...`; the rest is JSON in the
-header: the model's settings, the matching threshold, where it was trained and by which command.
+Tensors `model/...` (float16), `what/mean`, `what/basis`, `prior/...`, `hand/...`; the rest is JSON
+in the header: the model's settings, the matching threshold, where it was trained, by which command.
 The hash of `tensor_file` covers all of it.
 """
 
@@ -20,9 +20,11 @@ from smorl.config import from_json, to_json
 from smorl.errors import InvalidInput
 from smorl.files import read_bytes
 from smorl.formats import check_kinds, understood
+from smorl.goals.own_body import StillnessModel
 from smorl.images import resize
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig
+from smorl.representations.scalor.tracking.hand import Hand, HandFinder
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.scalor.tracking.tracker import DEFAULT_SAME, ScalorTracker
 from smorl.runs.tensor_file import (
@@ -56,6 +58,7 @@ class PerceptionWeights:
     prior: dict[str, np.ndarray]
     threshold: float
     meta: dict[str, Any] = field(default_factory=dict)
+    hand: Hand | None = None  # tells where the own hand is; None: the end of the arm's mask does
     digest: str | None = None
 
     def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
@@ -65,7 +68,7 @@ class PerceptionWeights:
         """
         config = TrackerConfig() if config is None else config
         config = replace(config, same=self.threshold) if config.same is None else config
-        return ScalorTracker(self.model, self.what_mean, self.what_basis, config)
+        return ScalorTracker(self.model, self.what_mean, self.what_basis, config, self.hand)
 
     def track(self, frames: np.ndarray, actions: np.ndarray | None = None) -> ObjectSet:
         """Follow the objects of a video uint8 (T, H, W, 3): a set of arrays (T, N, .).
@@ -119,6 +122,10 @@ def save_weights(path: Path, weights: PerceptionWeights) -> Path:
     arrays = {f"model/{k}": _half(v) for k, v in weights.model.state_dict().items()}
     arrays |= {"what/mean": weights.what_mean, "what/basis": weights.what_basis}
     arrays |= {f"prior/{k}": v for k, v in weights.prior.items()}
+    if weights.hand is not None:
+        rest, state = weights.hand.rest.to_arrays(), weights.hand.finder.state_dict()
+        arrays |= {f"hand/rest/{k}": v for k, v in rest.items()}
+        arrays |= {f"hand/finder/{k}": v.numpy() for k, v in state.items()}
     config = to_json(weights.config)
     header = {"config": config, "threshold": weights.threshold, "meta": weights.meta}
     return write_tensors(Path(path), KIND, FORMAT, arrays, header)
@@ -149,8 +156,25 @@ def load_weights(path: Path, data: bytes | None = None) -> PerceptionWeights:
         prior=under("prior/", arrays),
         threshold=float(header["threshold"]),
         meta=header["meta"],
+        hand=_hand(path, under("hand/", arrays), model.config),
         digest=hashlib.sha256(data).hexdigest(),
     )
+
+
+def _hand(path: Path, arrays: dict[str, np.ndarray], config: ScalorConfig) -> Hand | None:
+    """Return who tells where the hand is, if the file knows."""
+    if not arrays:
+        return None
+    require_finite(path, {f"hand/{k}": v for k, v in arrays.items()})
+    finder, known = HandFinder(config.image_size), under("rest/", arrays)
+    fill_module(path, finder, under("finder/", arrays))
+    if known.keys() != {"centres", "rest"}:
+        raise damaged(path, "it does not say which appearances are the hand's")
+    with understood(path, "a perception"):
+        rest = StillnessModel(**known)
+        if rest.centres.shape[1] != config.what:
+            raise ValueError(f"appearances of {rest.centres.shape[1]} numbers")
+    return Hand(finder.eval().requires_grad_(False), rest)
 
 
 def _action_size(path: Path, arrays: dict[str, np.ndarray]) -> int:

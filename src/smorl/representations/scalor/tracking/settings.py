@@ -20,6 +20,7 @@ PLAIN = {
     "settle": 0.0,
     "foot": 0.0,
     "depth_order": False,
+    "hand": False,
 }
 
 
@@ -51,6 +52,8 @@ class TrackerConfig(TrackerSettings):
     # of the things to be moved. 0: the centre of all of it counts.
     foot: float = FOOT
     depth_order: bool = True  # depth as an order from far to near; False: the model's own number
+    # The own hand is where the whole picture says, if the perception has learned to tell.
+    hand: bool = True
 
     def __post_init__(self) -> None:
         within(self, {

@@ -14,14 +14,9 @@ from smorl.representations.scalor.model.geometry import paste_each
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import Slots, nearness
 from smorl.representations.scalor.tracking.carry import Carry
+from smorl.representations.scalor.tracking.hand import Hand
 from smorl.representations.scalor.tracking.masks import extent_of, visible_pixels
-from smorl.representations.scalor.tracking.memory import (
-    Looks,
-    Memory,
-    as_known,
-    remember,
-    smoothed,
-)
+from smorl.representations.scalor.tracking.memory import Looks, Memory, as_known, remember, smoothed
 from smorl.representations.scalor.tracking.online import Sketch, paint, track, unlike_background
 from smorl.representations.scalor.tracking.places import motion_of, settled
 from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows
@@ -50,10 +45,12 @@ class ScalorTracker:
         what_mean: np.ndarray | None = None,
         what_basis: np.ndarray | None = None,
         config: TrackerConfig | None = None,
+        hand: Hand | None = None,
     ) -> None:
         self.model = model.eval().requires_grad_(False)
         self.config = TrackerConfig() if config is None else config
         self.same = DEFAULT_SAME if self.config.same is None else self.config.same
+        self.hand = hand if self.config.hand else None
         size = model.config.what
         mean = np.zeros(size) if what_mean is None else what_mean
         basis = np.eye(size) if what_basis is None else what_basis
@@ -204,6 +201,8 @@ class ScalorTracker:
         if self.config.own_masks:
             masks = own_masks(self.model, replace(objects, alive=present), masks, images)
         place, extent = extent_of(masks, objects.where, self.config.foot or _WHOLE)
+        if self.hand is not None:
+            place = self.hand.put(images, what, present, place)
         depth = nearness(objects) if self.config.depth_order else objects.depth
         ids = torch.where(present, objects.ids, -1)
         place = settled(ids, place, former, carry.place, self.config.settle)

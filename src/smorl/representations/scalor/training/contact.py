@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 from smorl.envs.contract import action_size, observation_shape
 from smorl.envs.factory import make_visual_envs
 from smorl.errors import Diverged
-from smorl.goals.own_body import StillnessModel, hand_and_things, steps_by_id
-from smorl.planning.gentle import GentleConfig, GentleContact
+from smorl.goals.own_body import hand_and_things, steps_by_id
+from smorl.planning.gentle import GentleContact
 from smorl.representations.base import Encoder
-from smorl.representations.scalor.training.fit import spread_sequences
+from smorl.representations.scalor.training.own_body import follow
 from smorl.representations.scalor.weights import PerceptionWeights
 from smorl.representations.video import Progress, Sequences
 from smorl.seeding import stream
 from smorl.types import ObjectSet
 
-_STILL = 0.04  # image coordinates: what moves less in a step rests
 _EPISODES = 100  # of random data that are looked at
 _BEHIND, _BEYOND = 1.6, 1.2  # long steps of the hand from a thing at which a push begins and ends
 _ARRIVED = 0.5  # long steps
@@ -44,31 +43,20 @@ class Toucher:
     @classmethod
     def fit(cls, weights: PerceptionWeights, data: Sequences) -> Toucher | None:
         """Read it off random data; None if no hand is seen to move things."""
-        if "centres" not in weights.prior:
+        followed = follow(weights, data, _EPISODES)
+        if followed is None or followed.contact is None:
             return None
-        objects, actions = _follow(weights.tracker(), data)
-        rest = StillnessModel.fit(weights.prior["centres"], objects, _STILL, weights.threshold)
-        contact = GentleContact.fit(objects, rest, GentleConfig())
-        if contact is None:
-            return None
+        objects, contact = followed.objects, followed.contact
         now, following = objects[:, :-1], objects[:, 1:]
-        hand, _ = hand_and_things(now, rest, contact.reach)
+        hand, _ = hand_and_things(now, followed.rest, contact.reach)
         step, seen = (
             np.take_along_axis(a, hand.reshape(*hand.shape, *(1,) * (a.ndim - 2)), 2)[:, :, 0]
             for a in steps_by_id(now, following)
         )
-        way = np.linalg.lstsq(actions[:, 1:][seen], step[seen] @ contact.basis, rcond=None)[0]
+        way = np.linalg.lstsq(
+            followed.actions[:, 1:][seen], step[seen] @ contact.basis, rcond=None
+        )[0]
         return cls(contact, np.linalg.pinv(way).astype(np.float32))
-
-
-def _follow(tracker: Encoder, data: Sequences) -> tuple[ObjectSet, NDArray[np.float32]]:
-    """Track some of the data: objects (E, T, N) and actions (E, T, A)."""
-    images, actions = spread_sequences(data, _EPISODES, data.steps + 1)
-    carry, found = tracker.init(len(images)), []
-    for t in range(images.shape[1]):
-        carry, objects = tracker.step(carry, images[:, t], actions[:, t])
-        found.append(objects)
-    return ObjectSet.stack(found), actions
 
 
 @dataclass

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FRAME = {"fast": 1 / 280, "paper": 1 / 20}  # to learn from one frame
 _COLLECTED_FRAME = 1.0e-3
 _JUDGED_EPISODE = 0.8  # the result is evaluated, its prior and threshold fitted
+_HAND_PICTURE = 5e-4  # to learn from one picture where the hand is
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,18 @@ class OptimiseConfig:
 
 
 @dataclass(frozen=True)
+class HandConfig:
+    """How a perception learns where the own hand is. Ours."""
+
+    iterations: int = 0  # gradient steps; 0: the hand is where the arm's mask ends
+    batch: int = 64  # pictures per step
+    lr: float = 4e-3  # largest learning rate; it rises and falls
+
+    def __post_init__(self) -> None:
+        within(self, {"iterations": (0, 10**7), "batch": (1, 10**5), "lr": (1e-9, 10)})
+
+
+@dataclass(frozen=True)
 class HeldOutConfig:
     """The evaluation at the end, on episodes that training never saw."""
 
@@ -95,6 +108,7 @@ class ScalorTrainingConfig(PerceptionConfig):
     data: SequencesConfig = field(default_factory=SequencesConfig)
     scalor: ScalorConfig = field(default_factory=ScalorConfig)
     optimise: OptimiseConfig = field(default_factory=OptimiseConfig)
+    hand: HandConfig = field(default_factory=HandConfig)
     evaluation: HeldOutConfig = field(default_factory=HeldOutConfig)
 
     def __post_init__(self) -> None:
@@ -118,7 +132,8 @@ class ScalorTrainingConfig(PerceptionConfig):
         """How long it takes, by what was measured (`smorl bench perception`, and runs)."""
         data = self.data.episodes * (self.data.steps + 1) * _COLLECTED_FRAME
         learning = self.frames * _FRAME[self.scalor.networks]
-        return data + learning + self.evaluation.episodes * _JUDGED_EPISODE
+        hand = self.hand.iterations * self.hand.batch * _HAND_PICTURE
+        return data + learning + hand + self.evaluation.episodes * _JUDGED_EPISODE
 
     def fitted(self, source: Source) -> ScalorTrainingConfig:
         """Return settings that say what the data is, where it exists."""
