@@ -2,10 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -18,7 +14,6 @@ from smorl.presets import PRESETS
 from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.runs.folder import RunDir
 from smorl.runs.log import RunLogger
-from smorl.runs.stopping import orderly_stop
 from smorl.trained.agent_file import FORMAT, KIND
 from smorl.trained.loading import load_run
 from tests.faults.conftest import train
@@ -185,39 +180,3 @@ def test_rows_of_a_removed_file_are_not_lost_unseen(tmp_path):
         run.metrics.unlink()
         with pytest.raises(CannotWrite, match="removed"):
             log.metrics({"env_steps": 1})
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_every_signal_that_ends_a_session_saves_first(number):
-    class Trainer:
-        stop_requested = False
-
-    class Notes:
-        def note(self, text):
-            pass
-
-    trainer = Trainer()
-    with orderly_stop(trainer, Notes(), "this round"):
-        os.kill(os.getpid(), number)
-        time.sleep(0.01)
-    assert trainer.stop_requested
-
-
-def test_ctrl_c_anywhere_ends_without_a_traceback(monkeypatch, capsys):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("smorl.cli.presets.main", interrupted)
-    assert main(["presets"]) == 130
-    assert "stopped" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_a_full_disk_behind_the_output_is_said_in_a_sentence():
-    with open("/dev/full", "w") as out:
-        done = subprocess.run(
-            [sys.executable, "-m", "smorl", "envs"], stdout=out, stderr=subprocess.PIPE, text=True
-        )
-    assert done.returncode == 2
-    assert "No space left" in done.stderr
-    assert "Traceback" not in done.stderr
