@@ -21,6 +21,7 @@ from smorl.representations.scalor.weights import (
 )
 from smorl.runs.progress import Progress
 from smorl.visualise.video import write_png, write_video
+from tests.faults.conftest import train
 from tests.faults.forge import forge_weights
 
 FRAMES = [np.full((16, 16, 3), value, np.uint8) for value in range(0, 250, 25)]
@@ -110,6 +111,31 @@ def test_a_figure_on_a_full_disk_leaves_the_old_one(finished, tmp_path, monkeypa
     monkeypatch.setattr(os, "fsync", full)
     assert main(["curves", str(finished), "--out", str(out)]) == 2
     assert out.read_bytes() == b"old"
+
+
+def test_training_a_perception_on_a_full_disk_is_told_in_a_sentence(tmp_path, monkeypatch, capsys):
+    words = ["perception", "train", "debug-scalor", "--quiet", "--out", str(tmp_path / "eyes")]
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(words) == 2
+    assert "free some space" in capsys.readouterr().err
+
+
+def test_a_file_too_large_for_the_disk_is_called_so(tmp_path, monkeypatch, capsys):
+    def too_large(*_):
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    monkeypatch.setattr(os, "fsync", too_large)
+    assert train(tmp_path / "run") == 2
+    told = capsys.readouterr().err
+    assert "files of this size" in told
+    assert "writable" not in told
+
+
+def test_show_has_a_name_for_its_picture(tmp_path, monkeypatch, capsys):
+    """As docs/results.md prints the command."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["perception", "show", "shipped:scalor-3"]) == 0
+    assert (tmp_path / "perception.png").stat().st_size
 
 
 def test_progress_ends_at_a_hundred_percent():
