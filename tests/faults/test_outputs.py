@@ -1,7 +1,9 @@
 """Pictures, films, figures and copies on disks that are full, read-only or not there."""
 
+import contextlib
 import errno
 import os
+import resource
 import shutil
 
 import imageio_ffmpeg
@@ -23,6 +25,7 @@ from smorl.runs.progress import Progress
 from smorl.visualise.video import write_png, write_video
 from tests.faults.conftest import train
 from tests.faults.forge import forge_weights
+from tests.faults.kills import forked
 
 FRAMES = [np.full((16, 16, 3), value, np.uint8) for value in range(0, 250, 25)]
 SMALL = ScalorConfig(
@@ -113,11 +116,16 @@ def test_a_figure_on_a_full_disk_leaves_the_old_one(finished, tmp_path, monkeypa
     assert out.read_bytes() == b"old"
 
 
-def test_training_a_perception_on_a_full_disk_is_told_in_a_sentence(tmp_path, monkeypatch, capsys):
-    words = ["perception", "train", "debug-scalor", "--quiet", "--out", str(tmp_path / "eyes")]
-    monkeypatch.setattr(os, "fsync", full)
-    assert main(words) == 2
-    assert "free some space" in capsys.readouterr().err
+@pytest.mark.parametrize("size", [2_000, 20_000])
+def test_a_perception_where_files_cannot_grow_is_refused_without_a_traceback(tmp_path, size):
+    """The system itself refuses, in whatever call the file is written; the child has the limit."""
+
+    @contextlib.contextmanager
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        yield
+
+    assert forked(("perception", "train", "debug-scalor"), tmp_path / "eyes", limited) == 2
 
 
 def test_a_file_too_large_for_the_disk_is_called_so(tmp_path, monkeypatch, capsys):
