@@ -24,7 +24,7 @@ from smorl.types import Batch, ObjectLayout, ObjectSet, Spaces
 from tests.representations.vae.small import SMALL
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-ROWS, ACTIONS = 2, 3
+ACTIONS, ROWS = 3, 2
 
 
 def pictures(size):

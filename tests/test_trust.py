@@ -69,7 +69,7 @@ def received(run_once, part):
         ["gap", "run"],
         ["demo", "run"],
         ["study", "tracking", "run"],
-        ["analyse", "mig", "--vae", "run"],
+        ["analyse", "mig", "--vae", "run", "--episodes", "2"],
         ["view", "run", "--no-open"],
         ["train", "debug", "--config", "run/config.json", "--out", "again"],
         ["results", "run"],

@@ -23,7 +23,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import load
 
 from smorl.cli import main
 from smorl.presets.perception import PERCEPTION_PRESETS, PerceptionPreset
@@ -71,27 +70,27 @@ PERCEPTION_PRESETS["faults-scalor"] = PerceptionPreset("for the fault campaign",
 def run(folder: Path, methods: list[str], stride: int, real: int) -> list[Tally]:
     """Go on from what every `stride`-th moment leaves; then kill for good, `real` times each."""
     at_write, random = Tally("killed at a write"), Tally("killed at a random moment")
-    rng = np.random.default_rng(0)
+    rng, out = np.random.default_rng(0), folder / "run"  # in one place: some files name it
     for method in methods:
         words = RUNS[method]
-        count = writes_of(words, folder / "whole")
-        expected = remains(folder / "whole")
+        count = writes_of(words, out)
+        expected = remains(out)
         started = time.monotonic()
-        states = left_by_kills(words, folder / "going", folder / "states", stride)
+        states = left_by_kills(words, out, folder / "states", stride)
         seconds = time.monotonic() - started
         for state, moments in states.items():
-            outcome = _gone_on(words, folder / "killed", expected, state)
+            outcome = _gone_on(words, out, expected, state)
             for at in moments:
                 at_write.add(f"{method} at write {at / 2} of {count}", outcome)
         shutil.rmtree(folder / "states")
         for _ in range(real):
             at = int(rng.integers(1, 2 * count + 1))
-            _killed(words, folder / "killed", lambda at=at: dies_at(at))
-            outcome = _gone_on(words, folder / "killed", expected)
+            _killed(words, out, lambda at=at: dies_at(at))
+            outcome = _gone_on(words, out, expected)
             at_write.add(f"{method} killed at write {at / 2} of {count}", outcome)
             after = float(rng.uniform(0, seconds))
-            _killed(words, folder / "killed", contextlib.nullcontext, after)
-            outcome = _gone_on(words, folder / "killed", expected)
+            _killed(words, out, contextlib.nullcontext, after)
+            outcome = _gone_on(words, out, expected)
             random.add(f"{method} killed after {after:.2f} s", outcome)
     return [at_write, random]
 
@@ -211,13 +210,5 @@ def remains(run: Path) -> dict[str, object]:
     found["result.json"] = {k: v for k, v in result.items() if k not in _CLOCK}
     for weights in run.rglob("*.safetensors"):
         if "checkpoints" not in weights.parts:
-            found[str(weights.relative_to(run))] = _content(weights, run)
+            found[str(weights.relative_to(run))] = weights.read_bytes()
     return found
-
-
-def _content(weights: Path, run: Path) -> tuple[str, dict[str, bytes]]:
-    """Return header and tensors of a file; the command in its header names the run's folder."""
-    data = weights.read_bytes()
-    text = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["smorl"]
-    header = json.loads(text)["header"].replace(str(run), "RUN")
-    return header, {name: array.tobytes() for name, array in load(data).items()}

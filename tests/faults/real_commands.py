@@ -31,7 +31,8 @@ WAYS = {
               "learner.lr=1e-3,1e-4", "learner.lr=log(1e-4,1e-2)", "method=no.py:X",
               "learner.lr=log(1e-2,1e-4)", "env=CartPole-v1", "collect.num_envs=int(1,x)"),
 }  # fmt: skip
-SECONDS, LONGEST = 120, 600  # of processor time and of waiting for one try
+SECONDS = 120  # of processor time for one try
+LONGEST, LEAST = 300, 1  # who uses less than this much of the processor in so long is waiting
 
 
 class TooLong(BaseException):
@@ -94,20 +95,30 @@ def _words(files: dict[str, Path]) -> Iterator[list[str]]:
 
 
 def _limited(words: list[str]) -> str:
-    """Return the outcome of a command that may use the processor for `SECONDS`."""
+    """Return the outcome of a command that may use the processor for `SECONDS`.
 
-    def stop(*_: object) -> None:
-        raise TooLong(f"more than {SECONDS} s of processor time, or {LONGEST} s in all")
+    On a busy machine these may take long, so only a command that does nothing has waited too long.
+    """
+    used = time.process_time()
 
-    timers = {signal.SIGPROF: (signal.ITIMER_PROF, SECONDS),
-              signal.SIGALRM: (signal.ITIMER_REAL, LONGEST)}  # fmt: skip
-    before = {number: signal.signal(number, stop) for number in timers}
-    for timer, seconds in timers.values():
-        signal.setitimer(timer, seconds)
+    def busy(*_: object) -> None:
+        raise TooLong(f"more than {SECONDS} s of processor time")
+
+    def idle(*_: object) -> None:
+        nonlocal used
+        before, used = used, time.process_time()
+        if used - before < LEAST:
+            raise TooLong(f"less than {LEAST} s of processor time in {LONGEST} s: it waits")
+
+    timers = {signal.SIGPROF: (busy, signal.ITIMER_PROF, SECONDS),
+              signal.SIGALRM: (idle, signal.ITIMER_REAL, LONGEST)}  # fmt: skip
+    before = {number: signal.signal(number, stop) for number, (stop, _, _) in timers.items()}
+    for _, timer, seconds in timers.values():
+        signal.setitimer(timer, seconds, seconds)
     try:
         return command(words)
     finally:
-        for number, (timer, _) in timers.items():
+        for number, (_, timer, _) in timers.items():
             signal.setitimer(timer, 0)
             signal.signal(number, before[number])
 

@@ -1,12 +1,21 @@
 """The campaign in its short form, part by part, and that it can see what it looks for."""
 
+import time
+
 import numpy as np
 import pytest
 
 from smorl.errors import DamagedFile
-from tests.faults import commands, mutations
+from tests.faults import commands, mutations, real_commands
 from tests.faults.__main__ import parts, table
 from tests.faults.outcomes import REFUSED, SURVIVED, Tally, attempt, command
+
+
+def spin(seconds):
+    """Use the processor for this long."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
 
 
 def test_every_kind_of_outcome_is_told_apart():
@@ -32,6 +41,17 @@ def test_the_table_adds_up():
 def test_parsers_of_verbs_are_found():
     parser = commands.parser_of(["evaluate"], ("no/run",))
     assert "--episodes" in parser._option_string_actions
+
+
+@pytest.mark.parametrize(("work", "found"), [(time.sleep, "it waits"), (spin, "more than")])
+def test_who_waits_or_works_for_ever_is_found_and_who_is_slow_is_not(monkeypatch, work, found):
+    monkeypatch.setattr(real_commands, "SECONDS", 0.4)
+    monkeypatch.setattr(real_commands, "LONGEST", 0.2)
+    monkeypatch.setattr(real_commands, "LEAST", 0.001)
+    monkeypatch.setattr("smorl.cli.presets.main", lambda words: work(30))
+    assert found in real_commands._limited(["presets"])
+    monkeypatch.setattr("smorl.cli.presets.main", lambda words: spin(0.3))
+    assert real_commands._limited(["presets"]) == SURVIVED
 
 
 @pytest.mark.parametrize("part", ["commands", "files"])

@@ -1,7 +1,9 @@
 """Pictures, films, figures and copies on disks that are full, read-only or not there."""
 
+import contextlib
 import errno
 import os
+import resource
 import shutil
 
 import imageio_ffmpeg
@@ -21,7 +23,9 @@ from smorl.representations.scalor.weights import (
 )
 from smorl.runs.progress import Progress
 from smorl.visualise.video import write_png, write_video
+from tests.faults.conftest import train
 from tests.faults.forge import forge_weights
+from tests.faults.kills import forked
 
 FRAMES = [np.full((16, 16, 3), value, np.uint8) for value in range(0, 250, 25)]
 SMALL = ScalorConfig(
@@ -110,6 +114,36 @@ def test_a_figure_on_a_full_disk_leaves_the_old_one(finished, tmp_path, monkeypa
     monkeypatch.setattr(os, "fsync", full)
     assert main(["curves", str(finished), "--out", str(out)]) == 2
     assert out.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("size", [2_000, 20_000])
+def test_a_perception_where_files_cannot_grow_is_refused_without_a_traceback(tmp_path, size):
+    """The system itself refuses, in whatever call the file is written; the child has the limit."""
+
+    @contextlib.contextmanager
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        yield
+
+    assert forked(("perception", "train", "debug-scalor"), tmp_path / "eyes", limited) == 2
+
+
+def test_a_file_too_large_for_the_disk_is_called_so(tmp_path, monkeypatch, capsys):
+    def too_large(*_):
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    monkeypatch.setattr(os, "fsync", too_large)
+    assert train(tmp_path / "run") == 2
+    told = capsys.readouterr().err
+    assert "files of this size" in told
+    assert "writable" not in told
+
+
+def test_show_has_a_name_for_its_picture(tmp_path, monkeypatch, capsys):
+    """As docs/results.md prints the command."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["perception", "show", "shipped:scalor-3"]) == 0
+    assert (tmp_path / "perception.png").stat().st_size
 
 
 def test_progress_ends_at_a_hundred_percent():

@@ -21,7 +21,7 @@ from smorl.types import Episode, ObjectSet, Spaces
 
 NAMES = sorted(PRESETS)
 
-ACTIONS = 2
+ACTION_SIZE = 2
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,7 +43,7 @@ def make_episodes(state: TrainState, config: RunConfig, items: int, count=3) -> 
         carry, objects = state.encoder.step(carry, seen, np.zeros((count, 2)))
         path.append(objects)
     objects = ObjectSet(*(np.stack([getattr(o, k) for o in path], 1) for k, _ in path[0].arrays()))
-    actions = rng.uniform(-1, 1, (count, horizon, ACTIONS)).astype(np.float32)
+    actions = rng.uniform(-1, 1, (count, horizon, ACTION_SIZE)).astype(np.float32)
     return Episode(objects, actions, state.space.propose(path[0], rng))
 
 
@@ -60,7 +60,7 @@ def test_every_preset_makes_one_update(name):
     if get_method(config.method).needs_perception:
         perception = load_perception(f"shipped:scalor-{items - 1}")
     visual = get_method(config.method).visual
-    spaces = Spaces((64, 64, 3) if visual else (2 * items,), ACTIONS)
+    spaces = Spaces((64, 64, 3) if visual else (2 * items,), ACTION_SIZE)
     state = TrainState.create(config, EncoderInputs(spaces, perception=perception))
     state.replay.add(make_episodes(state, config, items))
     rng = np.random.default_rng(1)
@@ -68,7 +68,7 @@ def test_every_preset_makes_one_update(name):
         state.replay.episodes, state.replay.size, 16, state.space, config.relabel, rng
     ).map(torch.from_numpy)
     before = [p.clone() for p in state.learner.policy.parameters()]
-    info = state.learner.update(batch, torch.randn(2, 16, ACTIONS))
+    info = state.learner.update(batch, torch.randn(2, 16, ACTION_SIZE))
     assert all(torch.isfinite(value) for value in info.values())
     after = state.learner.policy.parameters()
     assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
@@ -178,7 +178,7 @@ def test_the_release_of_the_latent_methods(task):
             assert config.evaluation.subgoals.steps == (
                 get_preset(f"paper-gt-{task}-{n}").build().evaluation.subgoals.steps
             )
-            state = TrainState.create(config, EncoderInputs(Spaces((48, 48, 3), ACTIONS)))
+            state = TrainState.create(config, EncoderInputs(Spaces((48, 48, 3), ACTION_SIZE)))
             assert state.learner.policy.log_std_offset == pytest.approx(0)
 
 

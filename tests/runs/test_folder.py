@@ -221,3 +221,22 @@ def test_atomic_write_keeps_text_exactly(tmp_path):
 def test_the_commit_is_of_this_package_only(monkeypatch, tmp_path):
     monkeypatch.setattr(versions, "__file__", str(tmp_path / "versions.py"))
     assert versions.current_versions("x")["commit"] is None
+
+
+def test_the_checkout_is_read_and_never_written(monkeypatch, tmp_path):
+    def git(*words):
+        own = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(tmp_path))
+        subprocess.run(["git", *own, *words], check=True, capture_output=True)
+
+    code = write_text(tmp_path / "versions.py", "1")
+    for words in (["init"], ["add", "."], ["commit", "-m", "first"]):
+        git(*words)
+    monkeypatch.setattr(versions, "__file__", str(code))
+    clean = versions.current_versions("x")["commit"]
+    assert len(clean) == 40
+    os.utime(code, (0, 0))  # the index now is out of date, which `git describe --dirty` mends
+    before = snapshot(tmp_path / ".git")
+    assert versions.current_versions("x")["commit"] == clean
+    write_text(code, "2")
+    assert versions.current_versions("x")["commit"] == f"{clean}-dirty"
+    assert snapshot(tmp_path / ".git") == before

@@ -1,9 +1,11 @@
 """The `smorl` command: one verb per module, imported only when it is used."""
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from smorl.errors import InvalidInput, SmorlError, did_you_mean
 
@@ -61,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"smorl: unknown verb {verb!r}.{hint} `smorl --help` lists the verbs.\n")
         return 2
     try:
+        _point_to_glfw()
         words = _trusting(_filled(args[1:]))
         code = int(importlib.import_module(VERBS[verb][0]).main(words) or 0)
         sys.stdout.flush()
@@ -78,6 +81,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  or the rest would fail again at exit
         name = f" {error.filename}" if error.filename else ""
         return _say(verb, f"the system says about{name or ' a file'}: {error.strerror or error}.")
+
+
+def _point_to_glfw() -> None:
+    """Say where GLFW is, which comes with MuJoCo, unless somebody has said so.
+
+    It would ask a child process, which shows a traceback of its own when a signal ends both.
+    """
+    names = ("PYGLFW_LIBRARY", "PYGLFW_LIBRARY_VARIANT")
+    if any(os.environ.get(name) for name in names) or sys.platform != "linux":
+        return
+    if os.environ.get("XDG_SESSION_TYPE") == "wayland":
+        return
+    spec = importlib.util.find_spec("glfw")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        library = Path(folder, "x11", "libglfw.so")
+        if library.is_file():
+            os.environ["PYGLFW_LIBRARY"] = str(library)
 
 
 def _filled(words: list[str]) -> list[str]:

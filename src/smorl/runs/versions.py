@@ -45,7 +45,10 @@ def _commit() -> str | None:
     # An installed package may lie inside a checkout of something else, which says nothing.
     if _git("ls-files", "--error-unmatch", __file__) is None:
         return None
-    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    # Not `describe --dirty`: it writes the index of somebody's checkout.
+    changed = _git("--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
+    commit = _git("rev-parse", "HEAD")
+    return commit and f"{commit}-dirty" if changed else commit
 
 
 def _git(*args: str) -> str | None:
