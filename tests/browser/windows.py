@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import Future
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ from smorl.envs.factory import View
 from smorl.page.casting import Part
 from smorl.page.players import Nobody, Scripted
 from smorl.page.stage import RING_RADIUS, RING_WIDTH
+from tests.page.test_env_table import Dot, Right
 
 # Seconds one thing may take, and all of them together. Software GL on a busy machine is slow.
 PATIENCE, BUDGET = 60.0, 300.0
@@ -28,6 +30,9 @@ class Company:
 
     foreign = False
 
+    def __init__(self):
+        self.asked = 0
+
     def agents(self):
         return ("one", "other")
 
@@ -35,9 +40,25 @@ class Company:
         return ("scripted", "nobody")
 
     def cast(self, seat, setup):
+        self.asked += 1
         promise = Future()
         player = Scripted() if seat.controller == "scripted" else Nobody()
         promise.set_result(Part(player, View()))
+        return promise
+
+
+class OwnWorld(Company):
+    """Somebody's own environment, which has no 3-D model."""
+
+    foreign = True
+
+    def controllers(self):
+        return ("as it was trained",)
+
+    def cast(self, seat, setup):
+        promise = Future()
+        envs = gym.vector.SyncVectorEnv([lambda: Dot(images=True, judge=True)])
+        promise.set_result(Part(Right(), View(), envs))
         return promise
 
 
@@ -52,21 +73,26 @@ class Clock:
         """Seconds the next thing may take; it always gets a little."""
         return float(np.clip(self._end - time.monotonic(), 5.0, PATIENCE))
 
+    @property
+    def over(self):
+        """Whether it is used up, so that nothing gets the patience it needs."""
+        return time.monotonic() > self._end
+
 
 class Window:
     """One visitor's window. What does not happen in time fails the test, unless the machine is so
     busy that the browser does not even draw: then it is skipped, and says so."""
 
-    def __init__(self, browser, page, clock):
-        self._served, self._clock = page, clock
-        self.context = browser.new_context(viewport={"width": 1100, "height": 420})
+    # A quarter of the pixels each way: what is dragged is found by geometry, not by pixels.
+    def __init__(self, browser, page, clock, size=(1100, 420), query="?fixedDpr=0.25"):
+        self._served, self._clock, self._query = page, clock, query
+        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
         self.tab = self.context.new_page()
         self.open()
 
     def open(self):
         before = set(map(id, self._served.sessions()))
-        # A quarter of the pixels each way: what is dragged is found by geometry, not by pixels.
-        address = f"{self._served.address}/?fixedDpr=0.25"
+        address = f"{self._served.address}/{self._query}"
         self.wait_for(lambda limit: self.tab.goto(address, wait_until="commit", timeout=limit))
         self.until(lambda: set(map(id, self._served.sessions())) - before, "a table")
         (self.session,) = [s for s in self._served.sessions() if id(s) not in before]
@@ -98,6 +124,8 @@ class Window:
         frame = self.tab.evaluate(_FRAMES)
         if frame > SLOWEST_FRAME:
             pytest.skip(f"the machine is too busy: the browser draws a frame in {frame:.1f} s")
+        if self._clock.over:
+            pytest.skip(f"the machine is too busy: these tests have had their {BUDGET:.0f} s")
         pytest.fail(what)
 
     def see(self, text):
@@ -109,9 +137,9 @@ class Window:
     def press(self, name):
         self.click(self.tab.get_by_role("button", name=name, exact=True))
 
-    def choose(self, label, option):
+    def choose(self, label, option, which=0):
         """Choose from one of the lists beside the scene."""
-        self.click(self.tab.get_by_label(label).first)
+        self.click(self.tab.get_by_label(label, exact=True).nth(which))
         self.click(self.tab.get_by_role("option", name=option, exact=True).first)
 
     @property
@@ -148,13 +176,22 @@ class Window:
             self.tab.evaluate(_FRAMES)
         mouse.up()
 
-    def drag_goal(self, wanted, shift=0.0):
-        """Drag the first ring to `wanted` (2,) metres, on the table that stands at `shift`."""
+    def rest(self):
+        """Wait until what is known is drawn."""
+        self.tab.wait_for_timeout(300)
+        self.tab.evaluate(_FRAMES)
+
+    def grip(self, wanted, shift=0.0):
+        """Where (3,) to take the first ring, and the way (3,) to `wanted` (2,), metres."""
         start = np.array((*self.now.body.goals[0] + (shift, 0.0), 0.0))
         # By the rim that faces the camera, which no puck in the ring hides.
         towards = np.array(self.client.camera.position)[:2] - start[:2]
         start[:2] += (RING_RADIUS - RING_WIDTH / 2) * towards / np.linalg.norm(towards)
-        move = np.array((*wanted - self.now.body.goals[0], 0.0))
+        return start, np.array((*wanted - self.now.body.goals[0], 0.0))
+
+    def drag_goal(self, wanted, shift=0.0):
+        """Drag the first ring to `wanted` (2,) metres, on the table that stands at `shift`."""
+        start, move = self.grip(wanted, shift)
         self.drag(start, start + move)
         self.until(
             lambda: np.linalg.norm(self.now.body.goals[0] - wanted) < 0.02, "the ring to follow"

@@ -7,12 +7,21 @@ import pytest
 
 from smorl.dynamics.base import View
 from smorl.envs.factory import View as Camera
+from smorl.envs.rendering.cameras import get_camera
 from smorl.errors import InvalidInput
 from smorl.goals.base import GoalConfig
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import UniformPrior
 from smorl.goals.space import MatchedGoals
-from smorl.page.agents import AS_TRAINED, NOBODY, SCRIPTED, AgentPlayer, Agents, setup_of
+from smorl.page.agents import (
+    AS_TRAINED,
+    NOBODY,
+    OWN_CAMERA,
+    SCRIPTED,
+    AgentPlayer,
+    Agents,
+    setup_of,
+)
 from smorl.page.casting import Seat
 from smorl.page.charts import distances, thoughts
 from smorl.page.players import Moment, Nobody, Scripted
@@ -22,6 +31,7 @@ from smorl.planning.controllers import make_controller
 from smorl.planning.model_predictive import PlanConfig, PlanController
 from smorl.planning.subgoals import SubgoalConfig
 from smorl.representations.ground_truth import GroundTruthObjects
+from smorl.trained.loading import load_run
 from tests.planning.test_model_predictive import Clueless, Sticky
 
 NAMES = (None, "policy", "critic")
@@ -127,6 +137,24 @@ def test_what_it_says_is_safe_and_complete():
     assert "puck 1" in text
     assert "50 %" in text  # attention on two objects, equally
     assert "nan" not in distances(snapshot)
+
+
+def test_a_shipped_agent_plays_here_as_it_does_anywhere():
+    """From pixels, planning: the same actions to the last bit as an actor outside the page."""
+    run, rng = load_run("shipped:visual-rearrange-2"), np.random.default_rng(3)
+    player = AgentPlayer(run.actor(), pixels=True, camera=get_camera(OWN_CAMERA))
+    table = Table(Setup("rearrange", 2), player, rng, run.view)
+    before, goal = table._look()
+    alone = run.actor()
+    alone.reset(goal.picture[None])
+    for step in range(6):
+        action = alone.act(before.picture[None])
+        table.step()
+        assert not player.thoughts.done
+        assert (player._actor.action == action).all()
+        assert step or np.abs(action).max() > 0
+        before, _ = table._look()
+    table.close()
 
 
 def test_runs_are_loaded_once_and_again_when_they_have_learned_more():

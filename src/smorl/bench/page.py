@@ -30,7 +30,7 @@ from smorl.envs.tabletop.checks import TABLE_HIGH, TABLE_LOW
 from smorl.errors import InvalidInput
 from smorl.page.agents import AS_TRAINED, Agents, setup_of
 from smorl.page.casting import Seat
-from smorl.page.requests import Drag
+from smorl.page.requests import SPEEDS, Drag, Speed
 from smorl.page.server import Page, PageSettings
 
 AGENT = "shipped:visual-rearrange-2"
@@ -56,13 +56,20 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="smorl bench page", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--visitors", type=int, default=1)
+    parser.add_argument(
+        "--speed",
+        type=float,
+        default=1.0,
+        choices=SPEEDS,
+        help="times the robot's 10 steps a second; more than a core can do shows what it can",
+    )
     parser.add_argument("--agent", default=AGENT, help=f"default {AGENT}")
     parser.add_argument("--out", default=None, metavar="FILE", help="keep the report as JSON")
     args = parser.parse_args(argv)
     if args.minutes <= 0 or args.visitors < 1:
         raise InvalidInput("--minutes and --visitors must be above 0.")
     torch.set_num_threads(1)
-    report = measure(args.agent, args.minutes, args.visitors)
+    report = measure(args.agent, args.minutes, args.visitors, args.speed)
     text = json.dumps(report, indent=1)
     if args.out is not None:
         Path(args.out).parent.mkdir(parents=True, exist_ok=True)
@@ -71,8 +78,8 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def measure(agent: str, minutes: float, visitors: int) -> dict:
-    """Serve the page to `visitors` for `minutes`; return what was measured."""
+def measure(agent: str, minutes: float, visitors: int, speed: float = 1.0) -> dict:
+    """Serve the page to `visitors` for `minutes`, all at one `speed`; return what was measured."""
     agents = Agents([agent])
     setup = setup_of(agents.run(agent).config.env)
     settings = PageSettings(port=0, visitors=visitors)
@@ -87,12 +94,14 @@ def measure(agent: str, minutes: float, visitors: int) -> dict:
     try:
         while len(page.sessions()) < visitors or not all(s.scene for s in page.sessions()):
             time.sleep(0.1)
+        page.ask_everybody(Speed(speed))
         report = _watch(page, minutes)
     finally:
         stop.set()
         page.stop()
         agents.close()
-    return {"machine": command.machine(), "agent": agent, "visitors": visitors, **report}
+    asked = {"agent": agent, "visitors": visitors, "speed": speed}
+    return {"machine": command.machine(), **asked, **report}
 
 
 def _watch(page: Page, minutes: float) -> dict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+import warnings
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,9 +36,14 @@ def main(argv: list[str]) -> int:
     from smorl.page.agents import Agents, is_ours
     from smorl.page.film import Film
 
+    # Who leaves while something is drawn for them is no news to whoever reads the terminal.
+    warnings.filterwarnings("ignore", "Queued a .* on a closed connection", UserWarning)
     torch.set_num_threads(1)  # the networks are small: more threads only wait for each other
     agents = Agents(choices(args.run))
-    agents.foreign = not is_ours(agents.run(args.run).config.env)
+    run = agents.run(args.run)
+    agents.foreign = not is_ours(run.config.env)
+    if agents.foreign:  # whatever is wrong with it is said here, not to the first visitor
+        run.envs(1).close()
     film = None if args.record is None else Film(Path(args.record))
     try:
         _serve(args, agents, film)

@@ -29,7 +29,7 @@ def thoughts(snapshot: Snapshot) -> str:
     parts = [f'<div style="margin:0 0.7em;{_TEXT}"><p style="margin:.3em 0">{_safe(said.words)}']
     if said.reason and not said.done:
         parts.append(f' <span style="opacity:.65">It takes them {_safe(said.reason)}.</span>')
-    parts.append("</p>")
+    parts.append(f"{_missed(snapshot)}</p>")
     if said.view is not None:
         parts += [_subgoals(snapshot), _attention(snapshot)]
     return "".join(parts) + "</div>"
@@ -43,8 +43,9 @@ def distances(snapshot: Snapshot) -> str:
     end = max(float(seconds[-1]), _LEAST_SPAN)
     start = min(float(seconds[0]), end - _LEAST_SPAN)
     lines = [(_css(rgb), curve) for rgb, curve in zip(snapshot.rgb, centimetres.T, strict=True)]
+    what = "object is from its goal" if snapshot.body is None else "puck is from its ring"
     return (
-        f'<div style="margin:.4em .7em;{_TEXT}"><b>How far each puck is from its ring</b> (cm)'
+        f'<div style="margin:.4em .7em;{_TEXT}"><b>How far each {what}</b> (cm)'
         f"{_plot(seconds, lines, (start, end), _seconds)}"
         '<span style="opacity:.65">green band: arrived (within 5 cm)</span></div>'
     )
@@ -94,7 +95,7 @@ def _plot(
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.0f} s"
+    return f"{round(value)} s"
 
 
 def _thousands(value: float) -> str:
@@ -128,6 +129,15 @@ def _axes(start: float, end: float, top: float, label: Callable[[float], str]) -
 
 def _y(centimetres: float, top: float) -> float:
     return _HEIGHT - _BOTTOM - min(centimetres / top, 1.0) * (_HEIGHT - _BOTTOM - 8)
+
+
+def _missed(snapshot: Snapshot) -> str:
+    """Return a remark if fewer objects were found in the goal picture than pucks are there."""
+    said, pucks = snapshot.thoughts, snapshot.setup.pucks
+    found = pucks if said.view is None else int(said.view.targets.present.sum())
+    if not said.boxes or snapshot.body is None or not 0 < found < pucks:
+        return ""
+    return f" It finds only {found} of the {pucks} pucks in the goal picture."
 
 
 def _subgoals(snapshot: Snapshot) -> str:

@@ -26,7 +26,7 @@ from smorl.page.requests import (
 )
 from smorl.page.session import Session
 from smorl.page.table import Snapshot, puck_counts
-from smorl.page.words import EXPLANATION, FOREIGN, INTRODUCTION, TASKS, status
+from smorl.page.words import EXPLANATION, EXPLANATION_FOREIGN, FOREIGN, INTRODUCTION, TASKS, status
 
 Ask = Callable[[Request], None]
 _WIDTH = 310
@@ -46,6 +46,8 @@ class Controls:
         moves = {"go": Pause(False), "pause": Pause(True), "one step": StepOnce()}
         _offer(gui.add_button_group("Time", list(moves)), moves, ask)
         fresh = {"new goals": RandomGoal(), "new table": Reset()}
+        if casting.foreign:
+            fresh = {"new episode": Reset()}
         _offer(gui.add_button_group("Start", list(fresh)), fresh, ask)
         speeds = {_times(speed): Speed(speed) for speed in SPEEDS}
         self._speed = gui.add_dropdown("Speed", list(speeds), initial_value=_times(session.speed))
@@ -68,11 +70,11 @@ class Controls:
             self._rival = gui.add_folder("The second table", visible=False)
             with self._rival:
                 self._seats.append(self._add_seat(1, casting, ask))
-        self._training = gui.add_folder("It is learning", visible=False)
+        self._training = gui.add_folder("How it learns", visible=False)
         with self._training:
             self._curve = gui.add_html("")
         with gui.add_folder("What am I looking at?", expand_by_default=False):
-            gui.add_markdown(EXPLANATION)
+            gui.add_markdown(EXPLANATION_FOREIGN if casting.foreign else EXPLANATION)
 
     def refresh(self, progress: Progress | None) -> None:
         """Show what the session is up to, and the progress of a run in training."""

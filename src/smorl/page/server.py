@@ -24,7 +24,7 @@ from smorl.page.session import Session
 from smorl.page.stage import FLOOR
 from smorl.page.table import Setup, Snapshot
 from smorl.page.visitor import VIEW, Visitor
-from smorl.page.words import BROKEN, FULL, TITLE
+from smorl.page.words import BROKEN, FULL, TITLE, TITLE_FOREIGN
 
 VISITORS = 4
 # Pictures of the scene a second: it moves smoothly between control steps.
@@ -78,10 +78,13 @@ class Page:
         check_host(self.settings.host)
         with contextlib.redirect_stdout(io.StringIO()):  # viser would print a banner
             self.server = viser.ViserServer(
-                host=self.settings.host, port=self.settings.port, label=TITLE, verbose=False
+                host=self.settings.host,
+                port=self.settings.port,
+                label=_title(casting),
+                verbose=False,
             )
         _lock_down(self.server)
-        _set_scene(self.server)
+        _set_scene(self.server, floor=not casting.foreign)
         self.server.on_client_connect(self._welcome)
         self.server.on_client_disconnect(self._farewell)
         self._threads = [
@@ -212,6 +215,10 @@ def check_host(host: str) -> None:
         ) from error
 
 
+def _title(casting: Casting) -> str:
+    return TITLE_FOREIGN if casting.foreign else TITLE
+
+
 def _lock_down(server: viser.ViserServer) -> None:
     """Take away what viser offers to anybody who connects and this page has no use for."""
     # A visitor could otherwise have the server publish itself through a tunnel on the internet.
@@ -230,7 +237,7 @@ def _refuse_uploads(client: viser.ClientHandle) -> None:
         connection.unregister_handler(message)
 
 
-def _set_scene(server: viser.ViserServer) -> None:
+def _set_scene(server: viser.ViserServer, floor: bool) -> None:
     server.initial_camera.position = VIEW.position
     server.initial_camera.look_at = VIEW.lookat
     server.initial_camera.fov = float(np.radians(VIEW.fovy))
@@ -239,6 +246,7 @@ def _set_scene(server: viser.ViserServer) -> None:
     server.scene.configure_default_lights(cast_shadow=False)
     server.scene.configure_environment_map(hdri=None)
     server.scene.add_light_ambient("/light", intensity=1.2)
-    server.scene.add_grid(
-        "/floor", width=6.0, height=6.0, position=(0.0, 0.4, FLOOR), cell_size=0.25
-    )
+    if floor:  # somebody's own environment has nothing that could stand on it
+        server.scene.add_grid(
+            "/floor", width=6.0, height=6.0, position=(0.0, 0.4, FLOOR), cell_size=0.25
+        )

@@ -13,12 +13,13 @@ from smorl.page.session import Session
 from smorl.page.stage import Stage
 from smorl.page.table import STEPS_PER_SECOND, Kind, Setup, Snapshot
 
-_WIDTH = 380  # of the agent's panel, pixels
+# Of the agent's panel, pixels; the larger one where there is no scene beside it.
+_WIDTH, _WIDTH_ALONE = 380, 720
 _PANEL_RATE = 5  # how often panels change, a second
 _APART = 1.1  # metres between two tables that are compared
 # The table in the middle, the arm behind it; both tables, from farther away.
 VIEW = Camera((0.0, 0.5, 0.1), distance=1.5, elevation=-35.0, azimuth=242.0)
-_VIEW_OF_TWO = Camera((0.0, 0.45, 0.1), distance=2.9, elevation=-35.0, azimuth=270.0)
+_VIEW_OF_TWO = Camera((0.0, 0.45, 0.1), distance=3.4, elevation=-35.0, azimuth=270.0)
 
 
 class Visitor:
@@ -30,7 +31,7 @@ class Visitor:
         self._controls = Controls(client, session, casting)
         self._panel = client.gui.add_panel()
         self._panel.dock_left()
-        self._panel.set_width(_WIDTH)
+        self._panel.set_width(_WIDTH_ALONE if casting.foreign else _WIDTH)
         self._tabs: list[viser.GuiTabHandle] = []
         self._insights: list[Insight] = []
         self._stages: list[Stage] = []

@@ -20,9 +20,8 @@ class GroundTruthObjects:
         identities = items if identities is None else identities
         if items > identities:
             raise InvalidInput(
-                f"a one-hot code of {identities} identities cannot name {items} objects (arm and "
-                f"{items - 1} pucks); evaluate with at most {identities - 1} pucks, or train with "
-                f"more."
+                f"this agent on ground truth learned names for {identities - 1} pucks and cannot "
+                f"play with {items - 1}; use at most {identities - 1}, or train with more."
             )
         self.items = items
         self.layout = ObjectLayout(slots=items, what=identities, motion=2)
