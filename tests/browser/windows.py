@@ -47,10 +47,13 @@ class Company:
         return promise
 
 
-class OwnWorld(Company):
+class OwnWorld:
     """Somebody's own environment, which has no 3-D model."""
 
     foreign = True
+
+    def agents(self):
+        return ("one",)
 
     def controllers(self):
         return ("as it was trained",)

@@ -23,6 +23,13 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     import torch
 
+    torch.set_num_threads(1)  # the networks are small: more threads only wait for each other
+    with torch.inference_mode():  # nothing learns here
+        _play_and_film(args)
+    return 0
+
+
+def _play_and_film(args: argparse.Namespace) -> None:
     from smorl.cli.films import attention_picture
     from smorl.cli.stories import FRAMES_PER_SECOND, choose, story
     from smorl.evaluation.evaluate import evaluate
@@ -31,7 +38,6 @@ def main(argv: list[str]) -> int:
     from smorl.visualise.video import check_writable, write_png, write_video
 
     started = time.monotonic()
-    torch.set_num_threads(1)  # the networks are small: more threads only wait for each other
     video, picture = Path(args.out) / "film.mp4", Path(args.out) / "attention.png"
     run = load_run(args.run)
     make_folder(video.parent)
@@ -60,7 +66,6 @@ def main(argv: list[str]) -> int:
         f"film:      {video}\nattention: {picture} (what the policy looked at, first episode)\n"
         f"{time.monotonic() - started:.0f} seconds in all."
     )
-    return 0
 
 
 def report(result: "Evaluation") -> str:
