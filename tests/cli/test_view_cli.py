@@ -22,8 +22,8 @@ def test_mistakes_are_answered_in_a_sentence(options, words, capsys):
 
 
 def test_the_named_agent_comes_first_and_once():
-    known = choices("shipped:visual-push-1")
-    assert known[0] == "shipped:visual-push-1"
+    known = choices("shipped:visual-rearrange-1")
+    assert known[0] == "shipped:visual-rearrange-1"
     assert len(known) == len(set(known))
 
 

@@ -36,9 +36,9 @@ def test_an_episode_at_random_plays_again_step_by_step():
 
 @pytest.mark.slow
 def test_an_agent_ends_where_its_evaluation_ends():
-    run = load("shipped:visual-push-1")
+    run = load("shipped:visual-rearrange-1")
     envs = run.envs(2)
-    episodes = list(record(envs, run.actor(), episodes=2, seed=1_000_000, steps=45))
+    episodes = list(record(envs, run.actor(), episodes=2, seed=1_000_000, steps=60))
     envs.close()
     evaluation = run.evaluate(2, seed=1_000_000)
     ends = [episode.infos["object_distance"][-1] for episode in episodes]

@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         "it, with what it sees, wants and looks at beside it. Runs until Ctrl-C.",
         epilog="examples:\n"
         "  smorl view                              # the best shipped agent, two pucks\n"
-        "  smorl view shipped:visual-push-1        # another one\n"
+        "  smorl view shipped:visual-rearrange-1   # another one\n"
         "  smorl view runs/visual-rearrange-1-seed0   # your own, even while it is training\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
