@@ -57,7 +57,8 @@ def learn_places(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**31)))
         finder = HandFinder(images.shape[1])
-    finder.usual.copy_(_pictures(images).mean(0))
+    mean = images.mean(0, dtype=np.float64).astype(np.float32)
+    finder.usual.copy_(torch.from_numpy(mean).permute(2, 0, 1) / 255)
     target = torch.from_numpy(np.asarray(places, np.float32))
     with torch.no_grad():
         finder.head.bias.copy_(target.median(0).values)
