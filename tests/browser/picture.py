@@ -127,7 +127,7 @@ def film(agents, seat, seed, wanted):
             executable_path=shutil.which("chromium"), args=list(FLAGS), timeout=120_000
         )
         try:
-            camera = Camera(Window(browser, page, Clock(3600), SIZE, "?fixedDpr=0.5"))
+            camera = Camera(Window(browser, page, Clock(3600, patience=300), SIZE, "?fixedDpr=0.5"))
             return camera.film(wanted)
         finally:
             browser.close()

@@ -68,13 +68,13 @@ class OwnWorld:
 class Clock:
     """The time all tests together may take."""
 
-    def __init__(self, budget=BUDGET):
-        self._end = time.monotonic() + budget
+    def __init__(self, budget=BUDGET, patience=PATIENCE):
+        self._end, self._patience = time.monotonic() + budget, patience
 
     @property
     def patience(self):
         """Seconds the next thing may take; it always gets a little."""
-        return float(np.clip(self._end - time.monotonic(), 5.0, PATIENCE))
+        return float(np.clip(self._end - time.monotonic(), 5.0, self._patience))
 
     @property
     def over(self):
