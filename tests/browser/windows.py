@@ -90,6 +90,7 @@ class Window:
     def __init__(self, browser, page, clock, size=(1100, 420), query="?fixedDpr=0.25"):
         self._served, self._clock, self._query = page, clock, query
         self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+        self.context.set_default_timeout(1000 * clock.patience)
         self.tab = self.context.new_page()
         self.open()
 
