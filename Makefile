@@ -7,7 +7,7 @@ TEST_ARGS ?=
 PYTHONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-slow test-cluster test-browser check-main-job faults demo view
+.PHONY: help setup check test test-slow test-cluster test-browser check-main-job faults demo view picture
 .PHONY: bench train docs package clean
 
 help: ## list the targets
@@ -46,6 +46,9 @@ test-browser: setup ## the live page in a real browser (installs Debian's Chromi
 		timeout 240 apt-get install -y -qq --no-install-recommends chromium >/dev/null) \
 		|| echo "test-browser: could not install chromium (apt, as root); the tests will be skipped"
 	timeout -k 10 480 $(BIN)/python -m pytest -m browser tests/browser $(TEST_ARGS)
+
+picture: setup ## remake the moving picture of README.md: the shipped agent on the live page (after test-browser; minutes)
+	$(BIN)/python -m tests.browser.picture
 
 faults: setup ## the fault campaign: kills, mutations, fuzzing, full disks, soak (docs/reliability.md)
 	$(BIN)/python -m tests.faults

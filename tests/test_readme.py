@@ -82,3 +82,13 @@ def test_the_readme_shows_on_a_package_index_too():
     moving = ROOT / pictures[0][1].partition("/raw/main/")[2]
     assert moving.suffix in (".gif", ".webp")
     assert moving.stat().st_size < 3e6
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_list_is_one_on_the_site_too(page):
+    """Without an empty line before its first item the site would run it into the paragraph."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for block in re.split(r"\n\s*\n", prose):
+        lines = [line for line in block.split("\n") if line and not line.startswith("#")]
+        items = [bool(re.match(r"\s*([-*]|\d+\.) ", line)) for line in lines]
+        assert not any(items) or items[0], f"an empty line is missing in: {block[:200]}"

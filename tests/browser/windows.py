@@ -68,13 +68,13 @@ class OwnWorld:
 class Clock:
     """The time all tests together may take."""
 
-    def __init__(self, budget=BUDGET):
-        self._end = time.monotonic() + budget
+    def __init__(self, budget=BUDGET, patience=PATIENCE):
+        self._end, self._patience = time.monotonic() + budget, patience
 
     @property
     def patience(self):
         """Seconds the next thing may take; it always gets a little."""
-        return float(np.clip(self._end - time.monotonic(), 5.0, PATIENCE))
+        return float(np.clip(self._end - time.monotonic(), 5.0, self._patience))
 
     @property
     def over(self):
@@ -90,6 +90,7 @@ class Window:
     def __init__(self, browser, page, clock, size=(1100, 420), query="?fixedDpr=0.25"):
         self._served, self._clock, self._query = page, clock, query
         self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+        self.context.set_default_timeout(1000 * clock.patience)
         self.tab = self.context.new_page()
         self.open()
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -60,6 +61,12 @@ def test_a_visitor_gets_a_table_and_frees_it_on_leaving(page):
 def test_the_page_listens_on_this_machine_only(page):
     assert page.settings.host == "127.0.0.1"
     assert page.address.startswith("http://127.0.0.1:")
+    port = page.server.get_port()
+    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    with pytest.raises(
+        ConnectionRefusedError
+    ):  # any other address of this machine, even of its loopback
+        socket.create_connection(("127.0.0.2", port), timeout=5)
 
 
 @pytest.mark.parametrize(
