@@ -52,6 +52,56 @@ def test_the_small_table_is_the_one_the_raw_results_give():
     assert between("README.md", "agents") == expected, f"paste:\n{expected}"
 
 
+def seeds_table() -> str:
+    """The table of docs/results.md with every seed of the default agents."""
+    lines = [
+        "| preset | seed | distance [m] | pucks in 5 cm | all in 4 cm | fresh: distance "
+        "| pucks in 5 cm | all in 4 cm | minutes |",
+        "|---" * 9 + "|",
+    ]
+    for file in sorted((ROOT / "results").glob("*/*/evaluation-5000000.json")):
+        preset, seed = file.parent.name.rsplit("-seed", 1)
+        own, fresh = (
+            json.loads(f.read_text("utf-8")) for f in (file.with_name("result.json"), file)
+        )
+        cells = [
+            f"{d['object_distance']:.3f} | {100 * d['pucks_within_5cm']:.0f} % | "
+            f"{100 * d['tables_within_4cm']:.0f} %"
+            for d in (own, fresh)
+        ]
+        minutes = own["seconds"] / 60
+        lines.append(f"| `{preset}` | {seed} | {cells[0]} | {cells[1]} | {minutes:.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_every_seed_of_the_default_agents_is_listed():
+    expected = seeds_table()
+    assert between("docs/results.md", "seeds") == expected, f"paste:\n{expected}"
+
+
+def pushing_table() -> str:
+    """The table of docs/perception.md: what an agent needs, while pucks are pushed."""
+    kinds = ("free", "touching_or_pushed", "half_hidden")
+    lines = [
+        "| perception | matched: free | touching or pushed | half hidden | wrong object "
+        "| place, touching or pushed: median | 90 % | jitter at rest | hand within 2 |",
+        "|---" * 9 + "|",
+    ]
+    for file in sorted((ROOT / "results" / "perception").glob("*/evaluation.json")):
+        raw = json.loads(file.read_text("utf-8"))
+        told = {k.removeprefix("pushing/"): v for k, v in raw.items() if k.startswith("pushing/")}
+        cells = [f"{told[f'{kind}/matched']:.3f}" for kind in kinds] + [f"{told['wrong']:.4f}"]
+        cells += [f"{told[f'touching_or_pushed/error_{name}']:.2f}" for name in ("median", "90")]
+        cells += [f"{told['jitter']:.3f}", f"{told['hand_near']:.3f}"]
+        lines.append(f"| {file.parent.name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_table_of_pushing_is_the_one_the_raw_results_give():
+    expected = pushing_table()
+    assert between("docs/perception.md", "pushing") == expected, f"paste:\n{expected}"
+
+
 def test_the_perception_table_is_the_one_the_raw_results_give(capsys):
     assert perception_results.main([str(ROOT / "results" / "perception")]) == 0
     page = (ROOT / "docs" / "perception.md").read_text("utf-8")

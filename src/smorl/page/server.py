@@ -27,10 +27,8 @@ from smorl.page.visitor import VIEW, Visitor
 from smorl.page.words import BROKEN, FULL, TITLE, TITLE_FOREIGN
 
 VISITORS = 4
-# Pictures of the scene a second: it moves smoothly between control steps.
-_SCENE_RATE = 25
-# Seconds after which the control thread looks for newcomers.
-_PATIENCE = 0.02
+_SCENE_RATE = 25  # pictures of the scene a second: it moves smoothly between control steps
+_PATIENCE = 0.02  # seconds after which the control thread looks for newcomers
 _LOG = logging.getLogger(__name__)
 
 
