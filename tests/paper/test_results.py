@@ -120,6 +120,34 @@ def test_repeated_seeds_and_unfinished_runs_are_warned_of(tmp_path, capsys):
     assert said[1] == f"warning: {names} have the same settings and seed 0: that is one seed."
 
 
+def test_runs_nobody_judges_are_left_out_and_named(tmp_path, capsys):
+    """A world of one's own may know no distances: no reason to show nothing of the others."""
+    for name in "ab":
+        make(tmp_path / name, 0, 0.06)
+    ours, theirs = (tmp_path / name for name in "ab")
+    head = "env_steps,object_distance,passive_distance\n"
+    (ours / "evaluations.csv").write_text(f"{head}0,0.2,0.2\n1000,0.06,0.2\n")
+    (theirs / "evaluations.csv").write_text(f"{head}0,,\n1000,,\n")
+    result = json.loads((theirs / "result.json").read_text())
+    unknown = dict.fromkeys(("object_distance", "passive_distance", "pucks_within_5cm"))
+    (theirs / "result.json").write_text(json.dumps(result | unknown))
+    for verb in (["results"], ["curves", "--out", str(tmp_path / "curves.png")]):
+        assert main([*verb, str(tmp_path)]) == 0
+        said = capsys.readouterr().err.splitlines()
+        assert (
+            said[0] == f"warning: {theirs} is left out: its environment says no distances to goals."
+        )
+        assert main([*verb, str(theirs)]) == 2
+        assert "no " in capsys.readouterr().err
+    (theirs / "result.json").unlink()  # just begun, nothing evaluated: no reason either
+    (theirs / "evaluations.csv").write_text(head)
+    assert main(["curves", "--out", str(tmp_path / "curves.png"), str(tmp_path)]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == f"warning: {theirs} is not finished."
+    (theirs / "result.json").write_text(json.dumps(result | {"object_distance": None}))
+    with pytest.raises(DamagedFile, match="object_distance"):  # one missing number is another thing
+        read_result(theirs)
+
+
 def test_perceptions_of_one_preset_are_one_setting():
     names = ("shipped:scalor-1", "results/perception/scalor-1-seed2/weights.safetensors",
              "runs/scalor-1-seed4", "scalor-1")  # fmt: skip

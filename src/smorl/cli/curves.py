@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from smorl.errors import InvalidInput
 from smorl.paper.configurations import warnings_about
-from smorl.paper.figures.curves import draw_curves, find_runs, read_curve
+from smorl.paper.figures.curves import draw_curves, find_runs, has_curve, read_curve
 from smorl.paper.files import check_figures
 
 
@@ -23,9 +24,13 @@ def main(argv: list[str]) -> int:
     out = Path(args.out)
     check_figures([out])
     paths = find_runs([Path(f) for f in args.folders])
-    curves = [read_curve(path) for path in paths]
+    curves = [read_curve(path) for path in paths if has_curve(path)]
     for warning in warnings_about(paths, curves):
         sys.stderr.write(f"warning: {warning}\n")
+    if not curves:
+        raise InvalidInput(
+            f"no run in {', '.join(args.folders)} has an evaluation with distances to goals yet."
+        )
     draw_curves(curves, out)
     sys.stderr.write(f"{len(curves)} runs: {out}\n")
     return 0

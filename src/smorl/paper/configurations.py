@@ -73,9 +73,12 @@ def differences(several: Sequence[Settings]) -> list[str]:
 
 def warnings_about(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     """Name runs without a result, and seeds that have several runs of one configuration."""
+    have = {run.path for run in runs}
     for path in paths:
         if not (path / "result.json").exists():
             yield f"{path} is not finished."
+        elif path not in have:
+            yield f"{path} is left out: its environment says no distances to goals."
     for group in by_configuration(runs):
         by_seed: dict[int, list[Run]] = defaultdict(list)
         for run in group:

@@ -22,7 +22,8 @@ KEPT = ("config.json", "versions.json", "evaluations.csv", "result.json")
 
 # Where the time of a perception stands: of one trained first, and of a VAE trained along.
 TRAINED_FIRST, TRAINED_ALONG = "perception/result.json", "timing.jsonl"
-_NUMBERS = ("object_distance", "passive_distance", "pucks_within_5cm", "seconds")
+_JUDGED = ("object_distance", "passive_distance", "pucks_within_5cm")
+_NUMBERS = (*_JUDGED, "seconds")
 _KINDS = {"env_steps": int, **dict.fromkeys(_NUMBERS, int | float)}
 
 
@@ -49,11 +50,13 @@ class Result:
 
 
 def read_result(path: Path) -> Result | None:
-    """Return a run's result, or None while it has none."""
+    """Return a run's result, or None while it has none, or where nobody judges distances."""
     if not (path / "result.json").exists():
         return None
     try:
         config, result = read_json(path / "config.json"), read_json(path / "result.json")
+        if is_unjudged(result):
+            return None
         check_kinds(config, {"method": str, "env": str, "seed": int}, "config.json")
         check_kinds(result, _KINDS, "result.json")
         seconds, along = result["seconds"], _seconds_of_vae(path, config)
@@ -75,6 +78,11 @@ def read_result(path: Path) -> Result | None:
         raise DamagedFile(
             f"{path} has no readable result ({error}); restore or remove it."
         ) from error
+
+
+def is_unjudged(result: dict[str, Any]) -> bool:
+    """Say whether a result is of somebody's own environment, which tells no distances at all."""
+    return all(result.get(name, 0.0) is None for name in _JUDGED)
 
 
 def _preset(path: Path) -> str:

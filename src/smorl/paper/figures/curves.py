@@ -77,13 +77,31 @@ def _as_in_the_paper(config: dict[str, Any]) -> bool:
     return papers_method(config)
 
 
+def has_curve(path: Path) -> bool:
+    """Say whether there is anything to draw of a run: some evaluation, with distances.
+
+    A run that was just begun has none yet, and somebody's own environment may tell no distances.
+    """
+    if not (path / "evaluations.csv").exists():
+        return False
+    try:
+        rows = _evaluations(path)
+    except (OSError, ValueError, csv.Error, DamagedFile):
+        return True  # whoever reads it says what is wrong
+    return any(row.get("object_distance") != "" for row in rows)
+
+
+def _evaluations(path: Path) -> list[dict[str, str]]:
+    text = read_bytes(path / "evaluations.csv", LARGEST_JSON).decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
 def read_curve(path: Path) -> Curve:
     """Read one run folder."""
     try:
         config = read_json(path / "config.json")
         check_kinds(config, {"method": str, "env": str, "seed": int}, "config.json")
-        text = read_bytes(path / "evaluations.csv", LARGEST_JSON).decode()
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        rows = _evaluations(path)
         names = ("env_steps", "object_distance", "passive_distance")
         columns = {k: np.array([float(row[k]) for row in rows]) for k in names}
         if not rows or not all(np.isfinite(column).all() for column in columns.values()):
