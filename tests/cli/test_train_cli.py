@@ -88,7 +88,7 @@ def test_evaluate_with_another_number_of_pucks(finished, capsys):
     assert main([*args, "smorl/Rearrange1-v0"]) == 0
     assert json.loads(capsys.readouterr().out)["env"] == "smorl/Rearrange1-v0"
     assert main([*args, "smorl/Rearrange3-v0"]) == 2
-    assert "cannot name 4 objects" in capsys.readouterr().err
+    assert "2 pucks and cannot play with 3" in capsys.readouterr().err
 
 
 def test_evaluate_films(finished, tmp_path):

@@ -21,7 +21,7 @@ def test_objects_are_arm_then_pucks_with_one_hot_appearance():
 def test_fewer_pucks_keep_their_identities_and_more_are_refused():
     small = GroundTruthObjects(2, identities=4).encode_goal(np.zeros((1, 4)))
     np.testing.assert_array_equal(small.what[0], np.eye(4)[:2])
-    with pytest.raises(InvalidInput, match="cannot name 5 objects"):
+    with pytest.raises(InvalidInput, match="3 pucks and cannot play with 4"):
         GroundTruthObjects(5, identities=4)
 
 
