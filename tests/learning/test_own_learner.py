@@ -15,7 +15,7 @@ KIND = f"{Path(__file__).parents[2] / 'examples' / 'own_learner.py'}:Td3Config"
 def test_td3_moves_three_objects_to_their_goals(tmp_path):
     base = smorl_config()
     learner = load(KIND)(
-        kind=KIND, batch_size=256, lr=1e-3, discount=0.85, reward_scale=5.0, exploration=0.3
+        kind=KIND, batch_size=256, lr=2e-3, discount=0.85, reward_scale=5.0, exploration=0.3
     )
     _, result = train(replace(base, learner=learner), tmp_path / "run")
     summary = result.summary()
