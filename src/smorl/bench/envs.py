@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
         "--physics", action="store_true", help="compare the default physics with the reference"
     )
     arguments = parser.parse_args(argv)
-    report = measure(seconds=0.3 if arguments.quick else 3.0)
+    report = take(THREADS, arguments.quick)
     if arguments.physics:
         from smorl.bench.physics import compare
 
@@ -46,15 +46,20 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def measure(seconds: float) -> dict:
+def take(threads: tuple[int, ...], quick: bool) -> dict:
+    """Return the report, of shorter measurements if it has to be quick."""
+    return measure(0.3 if quick else 3.0, threads)
+
+
+def measure(seconds: float, threads: tuple[int, ...] = THREADS) -> dict:
     """Return all speeds and ratios; each case runs for about `seconds`."""
     speeds = []
     for env_id in (STATE_ID, VISUAL_ID):
-        cases = [(None, 1), *((rows, threads) for threads in THREADS for rows in ROWS)]
-        for rows, threads in cases:
-            name = "single" if rows is None else f"K={rows}, {threads} thread(s)"
+        cases = [(None, 1), *((rows, count) for count in threads for rows in ROWS)]
+        for rows, count in cases:
+            name = "single" if rows is None else f"K={rows}, {count} thread(s)"
             sys.stderr.write(f"{env_id} {name}\n")
-            speeds.append(_speed(env_id, rows, threads, seconds))
+            speeds.append(_speed(env_id, rows, count, seconds))
     return {
         "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
         "speeds": [asdict(speed) for speed in speeds],
@@ -90,7 +95,7 @@ def _speed(env_id: str, rows: int | None, threads: int, seconds: float) -> Speed
 def _ratios(speeds: list[Speed]) -> dict[str, float]:
     """Ratios within this run; they vary less between machines than the speeds do."""
     by_case = {(s.id, s.rows, s.threads): s for s in speeds}
-    rows, threads = ROWS[-1], THREADS[-1]
+    rows, threads = ROWS[-1], max(s.threads for s in speeds)
     ratios = {}
     for name, env_id in (("state", STATE_ID), ("visual", VISUAL_ID)):
         vector, single = by_case[env_id, rows, threads], by_case[env_id, None, 1]

@@ -35,11 +35,12 @@ GOALS = {"update ratio at 2048": 3.0, "relabelling share": 0.15, "slots over lin
 
 def main(argv: list[str]) -> int:
     """Measure and report; return the exit code."""
-
-    def take(threads: tuple[int, ...], quick: bool) -> dict:
-        return measure(threads, repeats=5 if quick else 25, rounds=1 if quick else 5)
-
     return command.run("learner", __doc__, argv, take, as_text)
+
+
+def take(threads: tuple[int, ...], quick: bool) -> dict:
+    """Return the report, of shorter measurements if it has to be quick."""
+    return measure(threads, repeats=5 if quick else 25, rounds=1 if quick else 5)
 
 
 def measure(threads: tuple[int, ...], repeats: int, rounds: int) -> dict:

@@ -35,11 +35,12 @@ GOALS = {"tracking ms per frame at 16 rows": 2.0, "training memory GB": 3.0}
 
 def main(argv: list[str]) -> int:
     """Measure and report; return the exit code."""
-
-    def take(threads: tuple[int, ...], quick: bool) -> dict:
-        return measure(threads, repeats=3 if quick else 15)
-
     return command.run("perception", __doc__, argv, take, as_text)
+
+
+def take(threads: tuple[int, ...], quick: bool) -> dict:
+    """Return the report, of shorter measurements if it has to be quick."""
+    return measure(threads, repeats=3 if quick else 15)
 
 
 def measure(threads: tuple[int, ...], repeats: int) -> dict:
