@@ -6,10 +6,11 @@ FOLDER/PART.json, and `--from FOLDER` makes table and figure of such files witho
 """
 
 import argparse
-import importlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from matplotlib.figure import Figure
@@ -18,16 +19,12 @@ from smorl.bench import command
 from smorl.bench.parts import PARTS
 from smorl.errors import InvalidInput
 
-MODULES = {
-    "envs": "smorl.bench.envs",
-    "learner": "smorl.bench.learner",
-    "perception": "smorl.representations.scalor.bench.speed",
-    "loop": "smorl.bench.loop",
-}
+MEASURED = ("envs", "learner", "perception", "loop")
+Find = Callable[[str], Any]  # from the name of a part to the module with its `take`
 Row = tuple[str, str, float | None, str]  # what, how fast, times something, which is
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], find: Find) -> int:
     """Measure or read, print the table; return the exit code."""
     parser = argparse.ArgumentParser(prog="smorl bench", description=__doc__)
     parser.add_argument("--json", action="store_true", help="all reports as JSON")
@@ -41,7 +38,7 @@ def main(argv: list[str]) -> int:
     if arguments.kept is not None:
         reports = read(arguments.kept)
     else:
-        reports = measure(arguments.quick, arguments.save)
+        reports = measure(find, arguments.quick, arguments.save)
     if arguments.figure is not None:
         draw(reports, arguments.figure)
     text = json.dumps(reports, indent=2) if arguments.json else as_text(reports)
@@ -49,15 +46,15 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def measure(quick: bool, save: Path | None = None) -> dict[str, dict]:
+def measure(find: Find, quick: bool, save: Path | None = None) -> dict[str, dict]:
     """Return the report of every part; each is kept as soon as it is there."""
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
     reports, before = {}, torch.get_num_threads()
-    for number, (name, module) in enumerate(MODULES.items(), 1):
-        sys.stderr.write(f"{name}, part {number} of {len(MODULES)}\n")
+    for number, name in enumerate(MEASURED, 1):
+        sys.stderr.write(f"{name}, part {number} of {len(MEASURED)}\n")
         try:
-            reports[name] = importlib.import_module(module).take(command.THREADS, quick)
+            reports[name] = find(name).take(command.THREADS, quick)
         finally:
             torch.set_num_threads(before)
         if save is not None:
@@ -68,7 +65,7 @@ def measure(quick: bool, save: Path | None = None) -> dict[str, dict]:
 def read(folder: Path) -> dict[str, dict]:
     """Return the reports that were kept in a folder."""
     reports = {}
-    for name in MODULES:
+    for name in MEASURED:
         path = folder / f"{name}.json"
         try:
             reports[name] = json.loads(path.read_text())

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import Any
 
 from smorl.errors import InvalidInput, did_you_mean
 
@@ -37,12 +38,15 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(_HELP + lines)
         return 0
     if not argv or argv[0].startswith("-"):
-        return importlib.import_module("smorl.bench.whole").main(argv)
+        return importlib.import_module("smorl.bench.whole").main(argv, _module)
     target = argv[0]
     if target not in _TARGETS:
         hint = did_you_mean(target, _TARGETS)
         raise InvalidInput(
             f"Nothing to measure called {target!r}; use {', '.join(_TARGETS)}.{hint}"
         )
-    module = _ELSEWHERE.get(target, f"smorl.bench.{target}")
-    return importlib.import_module(module).main(argv[1:])
+    return _module(target).main(argv[1:])
+
+
+def _module(target: str) -> Any:
+    return importlib.import_module(_ELSEWHERE.get(target, f"smorl.bench.{target}"))

@@ -26,12 +26,14 @@ class Kind:
 
     read: str  # a function of a path and maybe its content that returns a `Perception`
     tracker: str  # the settings of its encoder, a dataclass of `TrackerSettings`
+    study: str = ""  # a module that spoils and judges such perceptions, if there is one
 
 
 KINDS = {
     "scalor": Kind(
         read="smorl.representations.scalor.weights:load_weights",
         tracker="smorl.representations.scalor.tracking.settings:TrackerConfig",
+        study="smorl.representations.scalor.training.foretelling",
     )
 }
 _FIRST = next(iter(KINDS))
@@ -72,6 +74,14 @@ def keep_perception(name: str | Path, path: Path) -> Perception:
 def load_perception(name: str | Path) -> Perception:
     """Load `shipped:scalor-2`, the weights of a run folder, or a weights file."""
     return read_perception(file_of(name))
+
+
+def studied(name: str | Path) -> Any:
+    """Return the module that spoils, judges and saves perceptions of this one's kind."""
+    kind = KINDS.get(kind_of(file_of(name)) or "", KINDS[_FIRST])
+    if not kind.study:
+        raise InvalidInput(f"{name}: perceptions of this kind have no self-check to study.")
+    return import_module(kind.study)
 
 
 def file_of(name: str | Path) -> Path:
