@@ -55,6 +55,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps", type=int, default=100, help="per episode (default 100)")
     parser.add_argument("--seed", type=int, default=0, help="decides everything (default 0)")
     parser.add_argument("--out", required=True, help="folder to write; must not hold other things")
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default 2)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--episodes", type=int, default=50, help="how many (default 50)")
     parser.add_argument("--seed", type=int, help="of the episodes (default 1000000)")
     parser.add_argument("--env", help="another environment, e.g. smorl/VisualRearrange1-v0")
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default 2)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
     parser.add_argument("--worst", help="draw the worst frames of pushing into this .png")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     return parser
