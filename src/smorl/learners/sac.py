@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
@@ -16,6 +16,11 @@ from smorl.learners.networks import Folded, Inputs, NetworkConfig, Policy, TwinC
 from smorl.learners.seen import Seen
 from smorl.ranges import within
 from smorl.types import Batch, ObjectLayout
+
+if TYPE_CHECKING:
+    from smorl.learners.compiled.engine import Engine
+
+COMPILED_TORSOS = ("attention", "flat")
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class SacConfig(LearnerConfig):
     # (Paper), 0 their mean, which is ours for pixels (docs/learner.md).
     pessimism: float = 1.0
     lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
+    # Who does the arithmetic of an update: the same numbers up to rounding (docs/learner.md).
+    engine: Literal["compiled", "torch"] = "compiled"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +82,7 @@ class Sac:
         spread: tuple[float, ...] = (1.0, 1.0),
     ) -> None:
         """`seed` initialises the networks; `centre` and `spread` describe usual positions."""
-        self.config, self.layout, self.actions = config, layout, actions
+        self.config, self.networks, self.layout, self.actions = config, networks, layout, actions
         self.target_entropy = config.target_entropy_of(actions)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -96,6 +103,7 @@ class Sac:
         self._learned = [*self.policy.parameters(), *self.critic.parameters()]
         self._followed = list(self.target.parameters()), list(self.critic.parameters())
         self.updates = 0
+        self._engine: Engine | None = None
         self._candidates = candidate_offsets(actions)
 
     def combine_critics(self, q: Tensor) -> Tensor:
@@ -159,6 +167,23 @@ class Sac:
         Release: the temperature steps first and its new value enters both other losses; policy
         and critics step after both losses are known.
         """
+        if not self.is_compiled:
+            return self.update_in_torch(batch, noise)
+        size = len(batch.reward)
+        if self._engine is None or not self._engine.fits(size):
+            # Imported here, because whoever only acts needs no compiler.
+            from smorl.learners.compiled.engine import Engine
+
+            self._engine = Engine(self, size)
+        return self._engine.update(batch, noise)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Does the compiled engine make the updates? It knows no DeepSets, which are an ablation."""
+        return self.config.engine == "compiled" and self.networks.torso.kind in COMPILED_TORSOS
+
+    def update_in_torch(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
+        """`update`, operation by operation: what the compiled one is tested against."""
         now, following = self.look(batch)
         encoded = self.critic.encode(now)
         info: dict[str, Tensor] = {}

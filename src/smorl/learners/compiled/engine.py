@@ -1,0 +1,161 @@
+"""The compiled update of SAC, step by step; `Sac.update_in_torch` is the same in torch.
+
+Rows 0 to B of a network that sees both are what follows, rows B to 2 B what is now. Of the critics
+rows 0 to B are the batch's actions and rows B to 2 B the policy's, both of what is now.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from smorl.learners.compiled.losses import (
+    critic_loss,
+    mean_of,
+    policy_loss,
+    sample,
+    sample_back,
+    targets,
+)
+from smorl.learners.compiled.memory import Block, Learned, addresses
+from smorl.learners.compiled.network import CompiledNetwork
+from smorl.learners.compiled.seen import Seen
+from smorl.learners.compiled.steps import adam, follow
+from smorl.learners.set_encoders import Flat
+from smorl.types import Batch
+
+if TYPE_CHECKING:
+    from smorl.learners.sac import Sac
+
+
+class Engine:
+    """The memory of a learner and the kernels that update it, for batches of one size."""
+
+    def __init__(self, sac: Sac, batch: int) -> None:
+        self._sac, self.batch = sac, batch
+        networks, temperature = sac.optimizers["networks"], sac.optimizers["temperature"]
+        self._policy = Learned([*sac.policy.parameters()], networks)
+        self._critic = Learned([*sac.critic.parameters()], networks)
+        self._temperature = Learned([sac.log_temperature], temperature)
+        followers = [*sac.target.parameters()]
+        self._followers, self._target = followers, Block(followers).adopt(followers).numpy()
+        self._where = addresses(followers)
+        activation, mlp = sac.networks.activation, sac.policy.net
+        dtype = self._policy.values.dtype
+        whole = isinstance(mlp.torso, Flat)
+        self._seen = Seen(sac.inputs, batch, sac.layout.slots, dtype, whole=whole)
+        self.policy = CompiledNetwork(sac.policy.net, activation, _numbers, self._seen)
+        self.critic = CompiledNetwork(sac.critic.net, activation, _numbers, self._seen)
+        self.target = CompiledNetwork(sac.target.net, activation, _numbers, self._seen)
+        self.policy.learn(lambda p: self._policy.grad_of[id(p)])
+        self.critic.learn(lambda p: self._critic.grad_of[id(p)])
+        rows = 2 * batch
+        self._action, self._step = (np.zeros((rows, sac.actions), dtype) for _ in range(2))
+        self._log_prob, self._wanted = np.zeros(rows, dtype), np.zeros(batch, dtype)
+        self._to_action = np.zeros((batch, sac.actions), dtype)
+        self._squash = sac.policy.log_std_offset, *sac.policy.LOG_STD_RANGE
+        self._threads = 0
+
+    def fits(self, batch: int) -> bool:
+        """Is this for batches of that size, and does the learner still lie in its memory?"""
+        learned = (self._policy, self._critic, self._temperature)
+        here = all([part.in_place() for part in learned])
+        return here and batch == self.batch and addresses(self._followers) == self._where
+
+    def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
+        """See `Sac.update`."""
+        self._follow_threads()
+        sac, size = self._sac, self.batch
+        config, due = sac.config, sac.updates % sac.config.policy_every == 0
+        objects, present, goal, action, reward, next_objects, next_present, drawn = (
+            self._array(tensor) for tensor in (*dict(batch.arrays()).values(), noise)
+        )
+        self._seen.look((next_objects, next_present, goal), now=False)
+        self._seen.look((objects, present, goal), now=True)
+        report: dict[str, float] = {}
+        self._act(drawn, due)
+        if due:
+            report["policy/entropy"] = -mean_of(self._log_prob, size)
+            self._step_temperature(-report["policy/entropy"])
+        temperature = math.exp(self._temperature.values[0])
+        self.target.encode(0, size)
+        self.target.join(self._action[:size], 0)
+        self.target.go_on(size)
+        targets(
+            self.target.output, reward, self._log_prob, temperature, config.reward_scale,
+            config.discount, config.pessimism, self._wanted,
+        )  # fmt: skip
+        rows = 2 * size if due else size
+        self.critic.encode(size, 2 * size)
+        self.critic.join(action, 0)
+        if due:
+            self.critic.join(self._action[size:], size)
+        self.critic.go_on(rows)
+        q, to_q = self.critic.output, self.critic.to_output
+        if due:
+            report["policy/loss"] = policy_loss(
+                q, self._log_prob, temperature, config.pessimism, to_q, size
+            )
+            report["temperature/value"] = temperature
+        report["critic/loss"], report["critic/q"] = critic_loss(q, self._wanted, to_q)
+        self.critic.back(0, rows, size)
+        self.critic.back_to_torso(0, size, action)
+        if due:
+            self._learn_policy(temperature)
+        self._descend(self._critic)
+        follow(self._target, self._critic.values, config.target_rate)
+        sac.updates += 1
+        values = torch.tensor([*report.values()], dtype=batch.reward.dtype)
+        return dict(zip(report, values, strict=True))
+
+    def _act(self, noise: np.ndarray, due: bool) -> None:
+        """Draw the policy's actions for what follows, and for what is now if they are needed."""
+        size = self.batch
+        self.policy.forward(0, 2 * size if due else size)
+        kept = self._action, self._log_prob, self._step
+        sample(self.policy.output[0], noise[1], *self._squash, *kept, 0)
+        if due:
+            sample(self.policy.output[0], noise[0], *self._squash, *kept, size)
+
+    def _step_temperature(self, log_prob: float) -> None:
+        self._temperature.grads[0] = -(log_prob + self._sac.target_entropy)
+        self._descend(self._temperature)
+
+    def _learn_policy(self, temperature: float) -> None:
+        """Gradients of the policy by way of the critics and of the entropy, and its step."""
+        size = self.batch
+        self.critic.back_to_joined(self._to_action, size)
+        sample_back(
+            self._to_action, temperature / size, self.policy.output[0], self._action, self._step,
+            *self._squash, self.policy.to_output[0], size,
+        )  # fmt: skip
+        self.policy.back(size, 2 * size, 2 * size)
+        self.policy.back_to_torso(size, size)
+        self._descend(self._policy)
+
+    def _descend(self, learned: Learned) -> None:
+        (group,) = learned.optimizer.param_groups
+        adam(
+            learned.values, learned.grads, learned.first, learned.second, learned.steps,
+            learned.block.begins, learned.block.ends, group["lr"], *group["betas"], group["eps"],
+        )  # fmt: skip
+
+    def _array(self, tensor: Tensor) -> np.ndarray:
+        array = np.ascontiguousarray(tensor.numpy())
+        return array if array.dtype == np.bool_ else array.astype(self._action.dtype, copy=False)
+
+    def _follow_threads(self) -> None:
+        """Products of matrices are BLAS's, which has its own number of threads: let it be torch's."""
+        threads = torch.get_num_threads()
+        if threads != self._threads:
+            threadpool_limits(threads, user_api="blas")
+            self._threads = threads
+
+
+def _numbers(parameter: Tensor) -> np.ndarray:
+    return parameter.detach().numpy()

@@ -1,0 +1,88 @@
+"""Parameters, their gradients and Adam's state side by side in memory, one after the other.
+
+They stay the tensors they are, with names and shapes; only their numbers move into one block, so
+that one kernel steps all of them. Whoever puts other tensors in their place is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_ALIGN = 16  # numbers: every parameter begins on a cache line
+
+
+class Block:
+    """Tensors of one type in one block of memory; zeros lie between them."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self.shapes = [tuple(t.shape) for t in tensors]
+        sizes = np.array([t.numel() for t in tensors], np.int64)
+        room = -(-sizes // _ALIGN) * _ALIGN
+        self.begins = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64)
+        self.ends = self.begins + sizes
+        self._total, self._dtype = int(room.sum()), tensors[0].dtype
+
+    def zeros(self) -> Tensor:
+        """Return a block of zeros."""
+        # Torch aligns its memory to cache lines.
+        return torch.zeros(self._total, dtype=self._dtype)
+
+    def parts(self, block: Tensor) -> list[Tensor]:
+        """Return the parts of a block in the shapes of the tensors."""
+        bounds = zip(self.begins.tolist(), self.ends.tolist(), self.shapes, strict=True)
+        return [block[a:b].view(shape) for a, b, shape in bounds]
+
+    @torch.no_grad()
+    def adopt(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Move the tensors' numbers into a new block, where they stay; return it."""
+        block = self.zeros()
+        for tensor, part in zip(tensors, self.parts(block), strict=True):
+            tensor.data = part.copy_(tensor)
+        return block
+
+
+class Learned:
+    """Some parameters with gradients and the state of their Adam, each in a block of memory."""
+
+    def __init__(self, parameters: Sequence[Tensor], optimizer: torch.optim.Optimizer) -> None:
+        self.parameters, self.optimizer = list(parameters), optimizer
+        self.block = Block(self.parameters)
+        values, grads = self.block.adopt(self.parameters), self.block.zeros()
+        self.values, self.grads = values.numpy(), grads.numpy()
+        self.grad_of = dict(
+            zip(map(id, self.parameters), map(Tensor.numpy, self.block.parts(grads)), strict=True)
+        )
+        self._where = addresses(self.parameters)
+        self._adopt_state()
+
+    def _adopt_state(self) -> None:
+        first, second = self.block.zeros(), self.block.zeros()
+        steps = torch.zeros(len(self.parameters))
+        parts = zip(
+            self.parameters, self.block.parts(first), self.block.parts(second), steps, strict=True
+        )
+        for parameter, mean, square, step in parts:
+            state = self.optimizer.state[parameter]
+            own = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
+            for name, tensor in own.items():
+                if name in state:
+                    tensor.copy_(state[name])
+                state[name] = tensor
+        self.first, self.second, self.steps = first.numpy(), second.numpy(), steps.numpy()
+        self._state = self.optimizer.state
+
+    def in_place(self) -> bool:
+        """Do the parameters still lie here? A state that was loaded is taken in."""
+        # Loading replaces the optimiser's whole state.
+        if self.optimizer.state is not self._state:
+            self._adopt_state()
+        return addresses(self.parameters) == self._where
+
+
+def addresses(tensors: Sequence[Tensor]) -> list[int]:
+    """Where the tensors' numbers lie."""
+    return [tensor.data_ptr() for tensor in tensors]
