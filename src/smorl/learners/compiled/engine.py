@@ -24,9 +24,8 @@ from smorl.learners.compiled.losses import (
 )
 from smorl.learners.compiled.memory import Block, Learned, addresses
 from smorl.learners.compiled.network import CompiledNetwork
-from smorl.learners.compiled.seen import Seen
+from smorl.learners.compiled.seen import Side
 from smorl.learners.compiled.steps import adam, follow
-from smorl.learners.set_encoders import Flat
 from smorl.types import Batch
 
 if TYPE_CHECKING:
@@ -45,13 +44,12 @@ class Engine:
         followers = [*sac.target.parameters()]
         self._followers, self._target = followers, Block(followers).adopt(followers).numpy()
         self._where = addresses(followers)
-        activation, mlp = sac.networks.activation, sac.policy.net
-        dtype = self._policy.values.dtype
-        whole = isinstance(mlp.torso, Flat)
-        self._seen = Seen(sac.inputs, batch, sac.layout.slots, dtype, whole=whole)
-        self.policy = CompiledNetwork(sac.policy.net, activation, _numbers, self._seen)
-        self.critic = CompiledNetwork(sac.critic.net, activation, _numbers, self._seen)
-        self.target = CompiledNetwork(sac.target.net, activation, _numbers, self._seen)
+        dtype, slots = self._policy.values.dtype, sac.layout.slots
+        self._following, self._now = (Side(sac.inputs, batch, slots, dtype) for _ in range(2))
+        self.policy, self.critic, self.target = (
+            CompiledNetwork(network.net, sac.inputs, _numbers, batch, slots)
+            for network in (sac.policy, sac.critic, sac.target)
+        )
         self.policy.learn(lambda p: self._policy.grad_of[id(p)])
         self.critic.learn(lambda p: self._critic.grad_of[id(p)])
         rows = 2 * batch
@@ -75,15 +73,16 @@ class Engine:
         objects, present, goal, action, reward, next_objects, next_present, drawn = (
             self._array(tensor) for tensor in (*dict(batch.arrays()).values(), noise)
         )
-        self._seen.look((next_objects, next_present, goal), now=False)
-        self._seen.look((objects, present, goal), now=True)
+        self._following.look(next_objects, next_present, goal)
+        self._now.look(objects, present, goal)
         report: dict[str, float] = {}
         self._act(drawn, due)
         if due:
             report["policy/entropy"] = -mean_of(self._log_prob, size)
             self._step_temperature(-report["policy/entropy"])
         temperature = math.exp(self._temperature.values[0])
-        self.target.encode(0, size)
+        self.target.fold()
+        self.target.encode(self._following)
         self.target.join(self._action[:size], 0)
         self.target.go_on(size)
         targets(
@@ -91,7 +90,8 @@ class Engine:
             config.discount, config.pessimism, self._wanted,
         )  # fmt: skip
         rows = 2 * size if due else size
-        self.critic.encode(size, 2 * size)
+        self.critic.fold()
+        self.critic.encode(self._now)
         self.critic.join(action, 0)
         if due:
             self.critic.join(self._action[size:], size)
@@ -104,7 +104,8 @@ class Engine:
             report["temperature/value"] = temperature
         report["critic/loss"], report["critic/q"] = critic_loss(q, self._wanted, to_q)
         self.critic.back(0, rows, size)
-        self.critic.back_to_torso(0, size, action)
+        self.critic.back_to_torso(self._now, 0)
+        self.critic.back_to_joining(action)
         if due:
             self._learn_policy(temperature)
         self._descend(self._critic)
@@ -116,7 +117,8 @@ class Engine:
     def _act(self, noise: np.ndarray, due: bool) -> None:
         """Draw the policy's actions for what follows, and for what is now if they are needed."""
         size = self.batch
-        self.policy.forward(0, 2 * size if due else size)
+        self.policy.fold()
+        self.policy.forward([self._following, self._now] if due else [self._following])
         kept = self._action, self._log_prob, self._step
         sample(self.policy.output[0], noise[1], *self._squash, *kept, 0)
         if due:
@@ -135,7 +137,7 @@ class Engine:
             *self._squash, self.policy.to_output[0], size,
         )  # fmt: skip
         self.policy.back(size, 2 * size, 2 * size)
-        self.policy.back_to_torso(size, size)
+        self.policy.back_to_torso(self._now, size)
         self._descend(self._policy)
 
     def _descend(self, learned: Learned) -> None:

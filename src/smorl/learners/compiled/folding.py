@@ -1,14 +1,16 @@
 """The linear ends of goal attention folded into its neighbours, see `GoalAttention.fold`.
 
 Products of weights alone, so they cost the same for any batch. For each of C networks, with F
-features, embeddings of length E, H hidden numbers behind the torso, and heads of length d = E / h:
+features of objects, the first G of which goals have too, embeddings of length E, H hidden numbers
+behind the torso, and h heads of length d = E / h:
 
-- `rows` (C, F + 1, E): what each feature adds to an embedding, and the constant part.
+- `rows` (C, F + 1, E): what each feature adds to an embedding, and the constant part; `goal_rows`
+  (C, G + 1, E) the same for goals.
 - `keys`, `values` (C, h, F + 1, d) and `asks` (C, h, A, d): projected rows, and whoever asks: the
-  rows again, for heads that are asked by the goal, or the learned queries.
+  goal's rows, or the learned queries.
 - `mixed` (C, h (F + 1) + 1, E): what each feature's value adds to the output of each head, and
   the constant part of all.
-- `queries` (F + 1, C R F), `weight` (C, W, H), `bias` (C, 1, H): the result.
+- `queries` (C R, F, G + 1), `weight` (C, W, H), `bias` (C, 1, H): the result.
 """
 
 from __future__ import annotations
@@ -21,38 +23,72 @@ from smorl.learners.compiled.jit import kernel
 
 
 @kernel
-def fold_ends(embed, embed_bias, first, first_bias, size, asked, rows, weight, bias):
-    """Begin `weight` and `bias` with the goal's embedding and the extras, and fill `rows`.
+def fold_ends(embed, embed_bias, first, first_bias, size, rows, goal_rows, weight, bias, at):
+    """Fill the rows, and begin `weight` (from row `at` on) and `bias` with goal and extras.
 
     The torso's output has length `size`, its last E numbers are the goal's embedding.
     """
     features, length = embed.shape[1], embed.shape[2]
-    at = asked * features
-    extra = weight.shape[1] - at - features
-    end = np.empty((features + 1, first.shape[2]), first.dtype)
+    known = goal_rows.shape[1] - 1
+    end = np.empty((known + 1, first.shape[2]), first.dtype)
     for c in range(len(rows)):
-        rows[c, :features] = embed[c]
-        rows[c, features] = embed_bias[c, 0]
-        np.dot(rows[c], first[c, size - length : size], end)
-        weight[c, at : at + features] = end[:features]
-        weight[c, at + features :] = first[c, size : size + extra]
-        for i in range(first.shape[2]):
-            bias[c, 0, i] = first_bias[c, 0, i] + end[features, i]
+        _copy(embed[c], rows[c], 0, 0, features)
+        _copy(embed_bias[c], rows[c], 0, features, 1)
+        _copy(embed[c], goal_rows[c], 0, 0, known)
+        _copy(embed_bias[c], goal_rows[c], 0, known, 1)
+        np.dot(goal_rows[c], first[c, size - length : size], end)
+        _copy(end, weight[c], 0, at, known)
+        _copy(first[c], weight[c], size, at + known, weight.shape[1] - at - known)
+        _copy(end, bias[c], known, 0, 1)
+        _add(first_bias[c], bias[c], 0)
+
+
+@kernel
+def fold_ends_back(
+    rows, goal_rows, first, size, to_weight, to_bias, to_rows, to_goal_rows, to_first,
+    to_first_bias, at,
+):  # fmt: skip
+    """Gradients of what `fold_ends` used, but for the embedding's: begins those of the rows."""
+    known, length = goal_rows.shape[1] - 1, rows.shape[2]
+    end = np.empty((known + 1, first.shape[2]), first.dtype)
+    for c in range(len(rows)):
+        _copy(to_weight[c], end, at, 0, known)
+        _copy(to_bias[c], end, 0, known, 1)
+        np.dot(goal_rows[c].T, end, to_first[c, size - length : size])
+        np.dot(end, first[c, size - length : size].T, to_goal_rows[c])
+        _copy(to_weight[c], to_first[c], at + known, size, to_weight.shape[1] - at - known)
+        _copy(to_bias[c], to_first_bias[c], 0, 0, 1)
+        for r in range(rows.shape[1]):
+            for i in range(length):
+                to_rows[c, r, i] = 0
+
+
+@kernel
+def unfold_rows(to_rows, to_goal_rows, to_embed, to_embed_bias):
+    """Gradients of the embedding, once those of the rows are complete."""
+    features, known = to_embed.shape[1], to_goal_rows.shape[1] - 1
+    for c in range(len(to_rows)):
+        _copy(to_rows[c], to_embed[c], 0, 0, features)
+        _copy(to_rows[c], to_embed_bias[c], features, 0, 1)
+        for r in range(known):
+            for i in range(to_rows.shape[2]):
+                to_embed[c, r, i] += to_goal_rows[c, r, i]
+        _add(to_goal_rows[c, known:], to_embed_bias[c], 0)
 
 
 @kernel
 def fold_heads(
-    rows, query, query_bias, key, value, value_bias, out, out_bias, learned, first,
-    block, place, asked, keys, values, asks, mixed, queries, weight, bias,
+    rows, asking, query, query_bias, key, value, value_bias, out, out_bias, learned, first,
+    block, place, keys, values, asks, mixed, queries, weight, bias,
 ):  # fmt: skip
-    """Fold one kind of heads; `learned` (C, M, E) are its queries, none if the goal asks.
+    """Fold one kind of heads, which `asking` asks: the goal's rows, or `learned` queries (C, M, E).
 
-    Its output begins at `block` of what the first layer meets, and its queries are those from
-    `place` on of the `asked` ones of each network.
+    Its output begins at `block` of what the first layer meets, its queries are those from `place`
+    on of each network.
     """
     members, heads, width, depth = keys.shape
-    features, length = width - 1, heads * depth
-    many = learned.shape[1]
+    features, length, many = width - 1, heads * depth, learned.shape[1]
+    asked, last = len(queries) // members, queries.shape[2] - 1
     scale = keys.dtype.type(1 / math.sqrt(depth))
     shown = np.empty((width, length), keys.dtype)
     put = np.empty((asks.shape[2], length), keys.dtype)
@@ -62,137 +98,150 @@ def fold_heads(
         _by_head(shown, keys[c])
         np.dot(rows[c], value[c], shown)
         _by_head(shown, values[c])
-        if many:
-            np.dot(learned[c], query[c], put)
-        else:
-            np.dot(rows[c], query[c], put)
-        for r in range(0 if many else features, len(put)):
-            for i in range(length):
-                put[r, i] += query_bias[c, 0, i]
+        np.dot(asking[c], query[c], put)
+        for r in range(0 if many else last, len(put)):
+            _add(query_bias[c], put, r)
         for r in range(len(put)):
             for i in range(length):
                 put[r, i] *= scale
         _by_head(put, asks[c])
         for h in range(heads):
-            for r in range(len(put)):
-                # A learned query is constant: its row is the last one.
-                number = place + (r * heads if many else 0) + h
-                row = queries[features if many else r]
-                at = (c * asked + number) * features
-                for f in range(features):
-                    score = keys.dtype.type(0)
-                    for i in range(depth):
-                        score += asks[c, h, r, i] * keys[c, h, f, i]
-                    row[at + f] = score
-            own = mixed[c, h * width : (h + 1) * width]
-            np.dot(values[c, h], out[c, h * depth : (h + 1) * depth], own)
+            if many:
+                for m in range(many):  # a learned query is constant: its part is the last one
+                    own = queries[c * asked + place + m * heads + h]
+                    for f in range(features):
+                        own[f, last] = _dot(keys[c, h, f], asks[c, h, m])
+            else:
+                np.dot(keys[c, h, :features], asks[c, h].T, queries[c * asked + place + h])
+            own_out = out[c, h * depth : (h + 1) * depth]
+            np.dot(values[c, h], own_out, mixed[c, h * width : (h + 1) * width])
         np.dot(value_bias[c], out[c], mixed[c, heads * width :])
-        for i in range(length):
-            mixed[c, heads * width, i] += out_bias[c, 0, i]
+        _add(out_bias[c], mixed[c], heads * width)
         for m in range(max(1, many)):
             np.dot(mixed[c], first[c, block + m * length : block + (m + 1) * length], met)
             for h in range(heads):
-                at = (place + m * heads + h) * features
-                weight[c, at : at + features] = met[h * width : h * width + features]
-                for i in range(met.shape[1]):
-                    bias[c, 0, i] += met[h * width + features, i]
-            for i in range(met.shape[1]):
-                bias[c, 0, i] += met[heads * width, i]
+                _copy(met, weight[c], h * width, (place + m * heads + h) * features, features)
+                _add(met[h * width + features :], bias[c], 0)
+            _add(met[heads * width :], bias[c], 0)
 
 
 @kernel
 def fold_heads_back(
-    rows, query, key, value, value_bias, out, learned, first, block, place, asked, keys, values,
-    asks, mixed, to_queries, to_weight, to_bias, to_rows, to_query, to_query_bias, to_key,
+    rows, asking, query, key, value, value_bias, out, first, block, place, keys, values, asks,
+    mixed, to_queries, to_weight, to_bias, to_rows, to_asking, to_query, to_query_bias, to_key,
     to_value, to_value_bias, to_out, to_out_bias, to_learned, to_first,
 ):  # fmt: skip
-    """Gradients of all that `fold_heads` used; adds to `to_rows`, which `fold_ends_back` begins."""
+    """Gradients of all that `fold_heads` used; adds to those of the rows."""
     members, heads, width, depth = keys.shape
-    features, length, hidden = width - 1, heads * depth, first.shape[2]
-    many = learned.shape[1]
+    features, length, many = width - 1, heads * depth, to_learned.shape[1]
+    asked, last = len(to_queries) // members, to_queries.shape[2] - 1
     scale = keys.dtype.type(1 / math.sqrt(depth))
-    to_met = np.empty((mixed.shape[1], hidden), keys.dtype)
+    to_met = np.empty((mixed.shape[1], first.shape[2]), keys.dtype)
     to_mixed, part = np.empty_like(mixed[0]), np.empty_like(mixed[0])
-    to_keys, to_values = np.empty_like(keys[0]), np.empty_like(values[0])
+    to_keys, to_values = np.zeros_like(keys[0]), np.empty_like(values[0])
     to_asks = np.empty_like(asks[0])
     shown, some = np.empty((width, length), keys.dtype), np.empty((width, length), keys.dtype)
     put = np.empty((asks.shape[2], length), keys.dtype)
     for c in range(members):
-        to_mixed[:] = 0
         for m in range(max(1, many)):
             for h in range(heads):
                 at = (place + m * heads + h) * features
-                to_met[h * width : h * width + features] = to_weight[c, at : at + features]
-                to_met[h * width + features] = to_bias[c, 0]
-            to_met[heads * width] = to_bias[c, 0]
+                _copy(to_weight[c], to_met, at, h * width, features)
+                _copy(to_bias[c], to_met, 0, h * width + features, 1)
+            _copy(to_bias[c], to_met, 0, heads * width, 1)
             begin, end = block + m * length, block + (m + 1) * length
             np.dot(mixed[c].T, to_met, to_first[c, begin:end])
-            np.dot(to_met, first[c, begin:end].T, part)
-            to_mixed += part
-        to_out_bias[c, 0] = to_mixed[heads * width]
+            np.dot(to_met, first[c, begin:end].T, part if m else to_mixed)
+            if m:
+                _add_all(part, to_mixed)
+        _copy(to_mixed, to_out_bias[c], heads * width, 0, 1)
         np.dot(to_mixed[heads * width :], out[c].T, to_value_bias[c])
-        to_asks[:] = 0
-        to_keys[:] = 0
         for h in range(heads):
-            own = to_mixed[h * width : (h + 1) * width]
-            begin, end = h * depth, (h + 1) * depth
+            own, begin, end = to_mixed[h * width : (h + 1) * width], h * depth, (h + 1) * depth
             np.dot(values[c, h].T, own, to_out[c, begin:end])
             np.dot(own, out[c, begin:end].T, to_values[h])
-            for r in range(len(put)):
-                number = place + (r * heads if many else 0) + h
-                row = to_queries[features if many else r]
-                at = (c * asked + number) * features
-                for f in range(features):
-                    for i in range(depth):
-                        to_asks[h, r, i] += row[at + f] * keys[c, h, f, i] * scale
-                        to_keys[h, f, i] += row[at + f] * asks[c, h, r, i]
+            if many:
+                _learned_back(
+                    to_queries, keys[c, h], asks[c, h], to_keys[h], to_asks[h],
+                    c * asked + place + h, heads, last,
+                )  # fmt: skip
+            else:
+                given = to_queries[c * asked + place + h]
+                np.dot(given, asks[c, h], to_keys[h, :features])
+                np.dot(given.T, keys[c, h, :features], to_asks[h])
         for i in range(length):
             for j in range(length):
                 to_out[c, i, j] += value_bias[c, 0, i] * to_mixed[heads * width, j]
         _together(to_keys, shown)
         np.dot(rows[c].T, shown, to_key[c])
         np.dot(shown, key[c].T, some)
-        to_rows[c] += some
+        _add_all(some, to_rows[c])
         _together(to_values, shown)
         np.dot(rows[c].T, shown, to_value[c])
         np.dot(shown, value[c].T, some)
-        to_rows[c] += some
+        _add_all(some, to_rows[c])
         _together(to_asks, put)
-        to_query_bias[c, 0] = 0
-        for r in range(0 if many else features, len(put)):
-            to_query_bias[c, 0] += put[r]
+        for r in range(len(put)):
+            for i in range(length):
+                put[r, i] *= scale
+        for i in range(length):
+            to_query_bias[c, 0, i] = 0
+        for r in range(0 if many else last, len(put)):
+            _add(put[r:], to_query_bias[c], 0)
+        np.dot(asking[c].T, put, to_query[c])
         if many:
-            np.dot(learned[c].T, put, to_query[c])
             np.dot(put, query[c].T, to_learned[c])
         else:
-            np.dot(rows[c].T, put, to_query[c])
-            np.dot(put, query[c].T, some)
-            to_rows[c] += some
+            part_of = np.empty_like(put)
+            np.dot(put, query[c].T, part_of)
+            _add_all(part_of, to_asking[c])
 
 
 @kernel
-def fold_ends_back(rows, first, size, asked, to_weight, to_bias, to_rows, to_first, to_first_bias):
-    """Gradients of what `fold_ends` used, but for the embedding's: begins `to_rows`."""
-    features, length = rows.shape[1] - 1, rows.shape[2]
-    at = asked * features
-    extra = to_weight.shape[1] - at - features
-    end = np.empty((features + 1, first.shape[2]), first.dtype)
-    for c in range(len(rows)):
-        end[:features] = to_weight[c, at : at + features]
-        end[features] = to_bias[c, 0]
-        np.dot(rows[c].T, end, to_first[c, size - length : size])
-        np.dot(end, first[c, size - length : size].T, to_rows[c])
-        to_first[c, size : size + extra] = to_weight[c, at + features :]
-        to_first_bias[c, 0] = to_bias[c, 0]
+def _learned_back(to_queries, keys, asks, to_keys, to_asks, first, heads, last):
+    """Gradients of keys and learned queries of one head; its queries are every `heads`-th one."""
+    zero = keys.dtype.type(0)
+    for f in range(len(keys) - 1):
+        for i in range(keys.shape[1]):
+            to_keys[f, i] = zero
+    for m in range(len(asks)):
+        given = to_queries[first + m * heads]
+        for i in range(keys.shape[1]):
+            total = zero
+            for f in range(len(keys) - 1):
+                total += given[f, last] * keys[f, i]
+                to_keys[f, i] += given[f, last] * asks[m, i]
+            to_asks[m, i] = total
 
 
 @kernel
-def unfold_rows(to_rows, to_embed, to_embed_bias):
-    """Gradients of the embedding, once `to_rows` is complete."""
-    features = to_embed.shape[1]
-    for c in range(len(to_rows)):
-        to_embed[c] = to_rows[c, :features]
-        to_embed_bias[c, 0] = to_rows[c, features]
+def _dot(x, y):
+    total = x.dtype.type(0)
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+@kernel
+def _copy(source, target, begin, to, count):
+    """Copy `count` rows of `source`, from row `begin` on, to row `to` on."""
+    for r in range(count):
+        for i in range(source.shape[1]):
+            target[to + r, i] = source[begin + r, i]
+
+
+@kernel
+def _add(source, target, row):
+    """Add the first row of `source` to a row of `target`."""
+    for i in range(source.shape[1]):
+        target[row, i] += source[0, i]
+
+
+@kernel
+def _add_all(source, target):
+    for r in range(len(source)):
+        for i in range(source.shape[1]):
+            target[r, i] += source[r, i]
 
 
 @kernel

@@ -1,8 +1,9 @@
-"""Layers of an ensemble of MLPs and their gradients, on rows `start` to `stop` of a batch.
+"""Layers of an ensemble of MLPs and their gradients, on rows of a batch.
 
-Arrays are (C, B, width), weights (C, in, out), biases (C, 1, out), as in `learners/layers.py`.
-`kind` is the activation, an index of `ACTIVATIONS`; `norm` normalises the layer before it. `before`
-keeps what goes into the activation and `scales` (C, B) what the norm divided by, where needed.
+Arrays are (C, B, width), weights (C, in, out), biases (C, 1, out), as in `learners/layers.py`; what
+a torso pooled and its gradient are columns, (C, W, B). `kind` is the activation, an index of
+`ACTIVATIONS`; `norm` normalises the layer before it. `before` keeps what goes into the activation
+and `scales` (C, B) what the norm divided by, where the gradient needs it.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ _EPSILON = 1e-5  # of `torch.nn.functional.layer_norm`
 
 
 @kernel
-def begin(pooled, weight, bias, out, start, stop):
-    """The first layer's sum, in rows 0 to stop - start of `out`, from what a torso pooled."""
-    width = pooled.shape[2]
+def begin(pooled, weight, out, start):
+    """The first layer's products with what a torso pooled, in rows `start` on."""
+    width, count = pooled.shape[1], pooled.shape[2]
     for c in range(len(pooled)):
-        rows = out[c, : stop - start]
-        np.dot(pooled[c, start:stop], weight[c, :width], rows)
-        for b in range(len(rows)):
-            for i in range(rows.shape[1]):
-                rows[b, i] += bias[c, 0, i]
+        np.dot(pooled[c].T, weight[c, :width], out[c, start : start + count])
 
 
 @kernel
-def join(begun, action, first, out, before, scales, start, kind, norm):
-    """Finish the first layer: add the inputs that were missing, (B, A), and activate.
+def join(begun, action, first, bias, out, before, scales, start, kind, norm):
+    """Finish the first layer, rows `start` on: add the inputs that were missing, and activate.
 
-    Row b of the result is row `start` + b of `out`. The last A rows of the weight `first` are the
-    missing inputs'.
+    The last A rows of the weight `first` are those of the missing inputs (B, A).
     """
-    size = action.shape[1]
+    size, end = action.shape[1], start + len(action)
     rest = first.shape[1] - size
     for c in range(len(begun)):
-        for b in range(len(action)):
-            row = out[c, start + b]
-            for i in range(len(row)):
-                row[i] = begun[c, b, i]
-            for a in range(size):
-                for i in range(len(row)):
-                    row[i] += action[b, a] * first[c, rest + a, i]
-            _activate(row, before, scales, c, start + b, kind, norm)
+        rows = out[c, start:end]
+        np.dot(action, first[c, rest:], rows)
+        for b in range(len(rows)):
+            for i in range(rows.shape[1]):
+                rows[b, i] += begun[c, b, i]
+        _activate(out[c], bias[c, 0], before[c], scales[c], start, end, kind, norm)
+
+
+@kernel
+def finish(out, bias, before, scales, stop, kind, norm):
+    """Finish the first layer where nothing is missing, rows 0 to `stop`."""
+    for c in range(len(out)):
+        _activate(out[c], bias[c, 0], before[c], scales[c], 0, stop, kind, norm)
 
 
 @kernel
@@ -55,11 +56,7 @@ def layer(x, weight, bias, out, before, scales, stop, kind, norm):
     """A hidden layer on rows 0 to `stop`."""
     for c in range(len(x)):
         np.dot(x[c, :stop], weight[c], out[c, :stop])
-        for b in range(stop):
-            row = out[c, b]
-            for i in range(len(row)):
-                row[i] += bias[c, 0, i]
-            _activate(row, before, scales, c, b, kind, norm)
+        _activate(out[c], bias[c, 0], before[c], scales[c], 0, stop, kind, norm)
 
 
 @kernel
@@ -83,40 +80,36 @@ def layer_back(
     """
     outputs = weight.shape[2]
     for c in range(len(x)):
-        if learn > start:
-            np.dot(x[c, start:learn].T, grad[c, start:learn], to_weight[c])
-            _sum_rows(grad[c, start:learn], to_bias[c, 0])
+        np.dot(x[c, start:learn].T, grad[c, start:learn], to_weight[c])
+        _sum_rows(grad[c], to_bias[c, 0], start, learn)
         if outputs > 1:
             np.dot(grad[c, start:stop], weight[c].T, to_x[c, start:stop])
-        for b in range(start, stop):
-            row = to_x[c, b]
-            if outputs == 1:
-                for i in range(len(row)):
-                    row[i] = grad[c, b, 0] * weight[c, i, 0]
-            _activate_back(row, x[c, b], before, scales, c, b, kind, norm)
+        else:
+            for b in range(start, stop):
+                for i in range(weight.shape[1]):
+                    to_x[c, b, i] = grad[c, b, 0] * weight[c, i, 0]
+        _activate_back(to_x[c], x[c], before[c], scales[c], start, stop, kind, norm)
 
 
 @kernel
-def begin_back(grad, pooled, weight, to_weight, to_bias, to_pooled, start, origin):
+def begin_back(grad, pooled, weight, to_weight, to_bias, to_pooled, start):
     """Gradients of the first layer's weight and bias, and of the leading inputs it met.
 
-    Rows of `grad` from `start` on belong to those of pooled from `origin` on, and are as many as
-    rows of `to_pooled` (C, B, .), whose width says how many inputs need a gradient.
+    Rows of `grad` from `start` on belong to pooled (C, W, B). The rows of `to_pooled` (C, ., B)
+    say how many inputs need a gradient.
     """
-    rows, wanted, width = to_pooled.shape[1], to_pooled.shape[2], pooled.shape[2]
+    width, wanted, end = pooled.shape[1], to_pooled.shape[1], start + pooled.shape[2]
     for c in range(len(grad)):
-        given = grad[c, start : start + rows]
-        np.dot(pooled[c, origin : origin + rows].T, given, to_weight[c, :width])
-        _sum_rows(given, to_bias[c, 0])
+        np.dot(pooled[c], grad[c, start:end], to_weight[c, :width])
+        _sum_rows(grad[c], to_bias[c, 0], start, end)
         if wanted:
-            np.dot(given, weight[c, :wanted].T, to_pooled[c])
+            np.dot(weight[c, :wanted], grad[c, start:end].T, to_pooled[c])
 
 
 @kernel
 def join_back(grad, action, to_first):
     """Gradient of the last rows of the weight `first`, which `join` multiplies by the action."""
-    size = action.shape[1]
-    rest = to_first.shape[1] - size
+    rest = to_first.shape[1] - action.shape[1]
     for c in range(len(grad)):
         np.dot(action.T, grad[c, : len(action)], to_first[c, rest:])
 
@@ -124,10 +117,9 @@ def join_back(grad, action, to_first):
 @kernel
 def to_joined(grad, first, to_action, start):
     """Gradient (B, A) of what `join` added, from the rows of `grad` from `start` on."""
-    size = to_action.shape[1]
-    rest = first.shape[1] - size
+    rest = first.shape[1] - to_action.shape[1]
     for b in range(len(to_action)):
-        for a in range(size):
+        for a in range(to_action.shape[1]):
             total = grad.dtype.type(0)
             for c in range(len(grad)):
                 for i in range(grad.shape[2]):
@@ -136,59 +128,80 @@ def to_joined(grad, first, to_action, start):
 
 
 @kernel
-def _sum_rows(rows, into):
-    into[:] = 0
-    for b in range(len(rows)):
+def _sum_rows(rows, into, start, stop):
+    for i in range(len(into)):
+        into[i] = 0
+    for b in range(start, stop):
         for i in range(len(into)):
             into[i] += rows[b, i]
 
 
 @kernel
-def _activate(row, before, scales, c, b, kind, norm):
-    one, zero = row.dtype.type(1), row.dtype.type(0)
-    if norm:
-        mean = square = zero
-        for i in range(len(row)):
-            mean += row[i]
-        mean /= row.dtype.type(len(row))
-        for i in range(len(row)):
-            square += (row[i] - mean) ** 2
-        scale = one / math.sqrt(square / row.dtype.type(len(row)) + row.dtype.type(_EPSILON))
-        scales[c, b] = scale
-        for i in range(len(row)):
-            row[i] = (row[i] - mean) * scale
-    if norm or kind == _SILU:
-        before[c, b] = row
-    if kind == _RELU:
-        for i in range(len(row)):
-            row[i] = zero if row[i] <= zero else row[i]
-    elif kind == _ELU:
-        for i in range(len(row)):
-            row[i] = row[i] if row[i] > zero else math.expm1(row[i])
-    else:
-        for i in range(len(row)):
-            row[i] /= one + math.exp(-row[i])
+def _activate(rows, bias, before, scales, start, stop, kind, norm):
+    one, zero = rows.dtype.type(1), rows.dtype.type(0)
+    width = rows.shape[1]
+    if kind == _RELU and not norm:  # what nearly everybody uses: one pass
+        for b in range(start, stop):
+            for i in range(width):
+                value = rows[b, i] + bias[i]
+                rows[b, i] = zero if value <= zero else value
+        return
+    for b in range(start, stop):
+        for i in range(width):
+            rows[b, i] += bias[i]
+        if norm:
+            scales[b] = _normalise(rows[b])
+        if norm or kind == _SILU:
+            for i in range(width):
+                before[b, i] = rows[b, i]
+        for i in range(width):
+            value = rows[b, i]
+            if kind == _RELU:
+                rows[b, i] = zero if value <= zero else value
+            elif kind == _ELU:
+                rows[b, i] = value if value > zero else math.expm1(value)
+            else:
+                rows[b, i] = value / (one + math.exp(-value))
 
 
 @kernel
-def _activate_back(grad, row, before, scales, c, b, kind, norm):
-    one, zero = row.dtype.type(1), row.dtype.type(0)
-    if kind == _RELU:
-        for i in range(len(row)):
-            grad[i] = zero if row[i] <= zero else grad[i]
-    elif kind == _ELU:
-        for i in range(len(row)):
-            grad[i] *= one if row[i] > zero else row[i] + one
-    else:
-        for i in range(len(row)):
-            share = one / (one + math.exp(-before[c, b, i]))
-            grad[i] *= share * (one + before[c, b, i] * (one - share))
-    if norm:
-        mean = along = zero
-        for i in range(len(row)):
-            mean += grad[i]
-            along += grad[i] * before[c, b, i]
-        mean /= row.dtype.type(len(row))
-        along /= row.dtype.type(len(row))
-        for i in range(len(row)):
-            grad[i] = (grad[i] - mean - before[c, b, i] * along) * scales[c, b]
+def _normalise(row):
+    """Shift and scale to mean 0 and variance 1; return the factor."""
+    count = row.dtype.type(len(row))
+    mean = square = row.dtype.type(0)
+    for i in range(len(row)):
+        mean += row[i]
+    mean /= count
+    for i in range(len(row)):
+        row[i] -= mean
+        square += row[i] * row[i]
+    scale = row.dtype.type(1) / math.sqrt(square / count + row.dtype.type(_EPSILON))
+    for i in range(len(row)):
+        row[i] *= scale
+    return scale
+
+
+@kernel
+def _activate_back(grad, rows, before, scales, start, stop, kind, norm):
+    one, zero = rows.dtype.type(1), rows.dtype.type(0)
+    width = rows.shape[1]
+    for b in range(start, stop):
+        if kind == _RELU:
+            for i in range(width):
+                grad[b, i] = zero if rows[b, i] <= zero else grad[b, i]
+        elif kind == _ELU:
+            for i in range(width):
+                grad[b, i] *= one if rows[b, i] > zero else rows[b, i] + one
+        else:
+            for i in range(width):
+                share = one / (one + math.exp(-before[b, i]))
+                grad[b, i] *= share * (one + before[b, i] * (one - share))
+        if norm:
+            mean = along = zero
+            for i in range(width):
+                mean += grad[b, i]
+                along += grad[b, i] * before[b, i]
+            mean /= rows.dtype.type(width)
+            along /= rows.dtype.type(width)
+            for i in range(width):
+                grad[b, i] = (grad[b, i] - mean - before[b, i] * along) * scales[b]

@@ -1,108 +1,127 @@
-"""What the networks see of a batch, as `networks.Inputs` works it out; present objects only."""
+"""What the networks see of a batch, as `networks.Inputs` works it out, in columns.
+
+A row of every array is one number of all B samples, so that loops over samples fill vector
+registers: objects (N, F, B), goal (G + 1, B), whose last row is ones, mask (N, B), extras (M, B).
+"""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from smorl.learners.compiled.jit import kernel
+
+_SAMPLES = 64  # turned into columns together, so that they stay in the cache
 
 
 @kernel
 def look(
-    raw, present, raw_goal, shift, scale, what, places, relative, matched, body, whole,
-    centres, rest, reach, objects, count, goal, extras,
+    raw, present, raw_goal, shift, scale, what, places, relative, matched, body, centres, rest,
+    reach, objects, mask, goal, like, hand,
 ):  # fmt: skip
-    """Fill objects (B, N, F), count (B,), goal (B, F) and extras (B, M) from raw features.
+    """Fill objects, mask and goal from raw features (B, N, .), and slots (B,) of who stands out.
 
-    Of the slots only those that hold something are kept, one after the other; `count` says how
-    many these are. With `whole` all stay where they are, and only the first one counts.
+    `like` looks most like the goal's object, `hand` is the agent's own. The last quarter of the
+    offsets is still to be squashed.
     """
-    slots, used, width = present.shape[1], len(shift), objects.shape[2]
-    for b in range(len(present)):
+    slots, used, count = present.shape[1], len(shift), len(present)
+    for begin in range(0, count, _SAMPLES):
+        end = min(begin + _SAMPLES, count)
         for f in range(used):
-            goal[b, f] = (raw_goal[b, f] - shift[f]) * scale[f]
-        for f in range(used, width):
-            goal[b, f] = 0
-        like = hand = at_like = at_hand = 0
-        if relative or matched:
-            like = _match(raw[b], present[b], raw_goal[b], what)
-        if body:
-            hand = _own(raw[b], present[b], shift, scale, what, centres, rest, reach)
-        found = 0
+            for b in range(begin, end):
+                goal[f, b] = (raw_goal[b, f] - shift[f]) * scale[f]
         for n in range(slots):
-            if not (present[b, n] or whole):
-                continue
-            if n == like:
-                at_like = found
-            if n == hand:
-                at_hand = found
-            if present[b, n]:
-                for f in range(used):
-                    objects[b, found, f] = (raw[b, n, f] - shift[f]) * scale[f]
-                if relative:
-                    _offsets(raw[b, like], shift, scale, goal[b], objects[b, found], what, places)
-            else:
-                objects[b, found] = 0
-            found += 1
-        if not found:  # nothing is there, and that is what the extras show
-            objects[b, 0] = 0
-        count[b] = 1 if whole else found
-        for f in range(width):
-            if matched:
-                extras[b, f] = objects[b, at_like, f]
-            if body:
-                extras[b, f + (width if matched else 0)] = objects[b, at_hand, f]
+            for b in range(begin, end):
+                mask[n, b] = 0 if present[b, n] else -1e9
+            for f in range(used):
+                for b in range(begin, end):
+                    value = (raw[b, n, f] - shift[f]) * scale[f]
+                    objects[n, f, b] = value if present[b, n] else 0
+    if relative or matched:
+        _find_like(objects, mask, goal, what, like)
+    if relative:
+        _add_offsets(objects, mask, goal, like, what, places, used)
+    if body:
+        _find_hand(objects, mask, what, centres, rest, reach, hand)
 
 
 @kernel
-def _offsets(like, shift, scale, goal, own, what, places):
-    """Append the offsets to the goal's place and to the goal's object, plain and sharpened."""
-    used, four = len(shift), own.dtype.type(4)
-    for p in range(places):
-        at = what + p
-        own[used + p] = goal[at] - own[at]
-        own[used + places + p] = (like[at] - shift[at]) * scale[at] - own[at]
-    for p in range(used, used + 2 * places):
-        own[p + 2 * places] = math.tanh(four * own[p])
+def hand_over(objects, slot, extras, begin):
+    """Copy the features of one slot (B,) of each sample to the extras, from row `begin` on."""
+    for f in range(objects.shape[1]):
+        for b in range(objects.shape[2]):
+            extras[begin + f, b] = objects[slot[b], f, b]
 
 
 @kernel
-def _match(raw, present, goal, what):
+def _add_offsets(objects, mask, goal, like, what, places, used):
+    """Append the offsets to the goal's place and to the goal's object, plain and times 4."""
+    four, zero = objects.dtype.type(4), objects.dtype.type(0)
+    for n in range(len(objects)):
+        own = objects[n]
+        for p in range(places):
+            at, one, two = what + p, used + p, used + places + p
+            for b in range(objects.shape[2]):
+                there = mask[n, b] == zero
+                own[one, b] = goal[at, b] - own[at, b] if there else zero
+                own[two, b] = objects[like[b], at, b] - own[at, b] if there else zero
+        for p in range(used, used + 2 * places):
+            for b in range(objects.shape[2]):
+                own[p + 2 * places, b] = four * own[p, b]
+
+
+@kernel
+def _find_like(objects, mask, goal, what, like):
     """Slot of the present object that looks most like the goal's."""
-    best, least = 0, math.inf
-    for n in range(len(present)):
-        if present[n]:
-            distance = raw.dtype.type(0)
-            for f in range(what):
-                distance += (raw[n, f] - goal[f]) ** 2
-            if distance < least:
-                best, least = n, distance
-    return best
+    count, zero = objects.shape[2], objects.dtype.type(0)
+    least, distance = np.empty(count, objects.dtype), np.empty(count, objects.dtype)
+    for b in range(count):
+        least[b], like[b] = math.inf, 0
+    for n in range(len(objects)):
+        for b in range(count):
+            distance[b] = zero
+        for f in range(what):
+            for b in range(count):
+                distance[b] += (objects[n, f, b] - goal[f, b]) * (objects[n, f, b] - goal[f, b])
+        for b in range(count):
+            if mask[n, b] == zero and distance[b] < least[b]:
+                least[b], like[b] = distance[b], n
 
 
 @kernel
-def _own(raw, present, shift, scale, what, centres, rest, reach):
+def _find_hand(objects, mask, what, centres, rest, reach, hand):
     """Slot of the agent's hand, see `Inputs._own`."""
+    count, zero = objects.shape[2], objects.dtype.type(0)
+    nearest, distance = np.empty(count, objects.dtype), np.empty(count, objects.dtype)
+    least, farthest = np.empty(count, objects.dtype), np.empty(count, objects.dtype)
+    resting, moves = np.empty(count, objects.dtype), np.empty(count, np.bool_)
     known = False
     for p in range(len(reach)):
-        known = known or reach[p] != 0
-    still, least, hand, farthest = 0, math.inf, -1, -math.inf
-    for n in range(len(present)):
-        if not present[n]:
-            continue
-        cluster, nearest = 0, math.inf
+        known = known or reach[p] != zero
+    for b in range(count):
+        least[b], farthest[b], moves[b], hand[b] = math.inf, -math.inf, False, 0
+    for n in range(len(objects)):
+        for b in range(count):
+            nearest[b] = math.inf
         for c in range(len(centres)):
-            distance = raw.dtype.type(0)
+            for b in range(count):
+                distance[b] = zero
             for f in range(what):
-                distance += (raw[n, f] - centres[c, f]) ** 2
-            if distance < nearest:
-                cluster, nearest = c, distance
-        if rest[cluster] < least:
-            still, least = n, rest[cluster]
-        if known and rest[cluster] < 0.5:
-            along = raw.dtype.type(0)
-            for p in range(len(reach)):
-                along += (raw[n, what + p] - shift[what + p]) * scale[what + p] * reach[p]
-            if along > farthest:
-                hand, farthest = n, along
-    return hand if hand >= 0 else still
+                for b in range(count):
+                    offset = objects[n, f, b] - centres[c, f]
+                    distance[b] += offset * offset
+            for b in range(count):
+                if distance[b] < nearest[b]:
+                    nearest[b], resting[b] = distance[b], rest[c]
+        for b in range(count):
+            if mask[n, b] != zero:
+                continue
+            if known and resting[b] < 0.5:
+                along = zero
+                for p in range(len(reach)):
+                    along += objects[n, what + p, b] * reach[p]
+                if along > farthest[b]:
+                    farthest[b], moves[b], hand[b] = along, True, n
+            if not moves[b] and resting[b] < least[b]:
+                least[b], hand[b] = resting[b], n

@@ -10,6 +10,7 @@ from smorl.learners.compiled.layers import (
     ACTIVATIONS,
     begin,
     begin_back,
+    finish,
     head,
     join,
     join_back,
@@ -17,83 +18,84 @@ from smorl.learners.compiled.layers import (
     layer_back,
     to_joined,
 )
-from smorl.learners.compiled.seen import Seen
+from smorl.learners.compiled.seen import Side
 from smorl.learners.compiled.torsos import AttentionTorso, FlatTorso, Numbers
 from smorl.learners.layers import EnsembleLinear
-from smorl.learners.networks import Network
+from smorl.learners.networks import Inputs, Network
 from smorl.learners.set_encoders import GoalAttention
 
 
 class CompiledNetwork:
     """Work arrays for up to 2 B rows of one network, and the kernels that fill them."""
 
-    def __init__(self, network: Network, activation: str, values: Numbers, seen: Seen) -> None:
+    def __init__(self, network: Network, inputs: Inputs, values: Numbers, batch: int, slots: int):
         """`values` gives the numbers of a parameter."""
-        self._network, self._seen, self._values = network, seen, values
-        torso, mlp, extra = network.torso, network.mlp, network.extra
-        rows, slots, features = seen.objects.shape
+        torso, mlp = network.torso, network.mlp
         if isinstance(torso, GoalAttention):
-            self._torso = AttentionTorso(torso, extra, mlp.first, values, rows, slots)
+            self._torso = AttentionTorso(torso, mlp.first, inputs, values, batch, slots)
         else:
-            self._torso = FlatTorso(features, extra, mlp.first, values)
-        self._kind, self._norm = ACTIVATIONS.index(activation), mlp.norm
-        layers = cast(list[EnsembleLinear], [*mlp.layers, mlp.head])
-        self._layers = [(values(x.weight), values(x.bias)) for x in layers]
+            self._torso = FlatTorso(mlp.first, inputs, values)
+        self._act = ACTIVATIONS.index(mlp.activation_name), mlp.norm
+        self._linear = cast(list[EnsembleLinear], [*mlp.layers, mlp.head])
+        self._layers = [(values(x.weight), values(x.bias)) for x in self._linear]
         self._first = self._layers[0][0]
-        members, dtype = len(self._first), self._first.dtype
+        members, dtype, rows = len(self._first), self._first.dtype, 2 * batch
         sizes = [bias.shape[2] for _, bias in self._layers]
-        self.pooled = np.zeros((members, rows, self._torso.width), dtype)
-        self._begun = np.zeros((members, rows, sizes[0]), dtype)
+        self._pooled = np.zeros((members, self._torso.width, batch), dtype)
+        self._to_pooled = np.zeros((members, self._torso.passed, batch), dtype)
+        self._begun = np.zeros((members, batch, sizes[0]), dtype)
         # What each layer hands to the next; the last is the network's output.
         self._out = [np.zeros((members, rows, size), dtype) for size in sizes]
-        kept = rows if self._norm or activation == "silu" else 0
-        self._before = [np.zeros((members, kept, size), dtype) for size in sizes]
-        self._scales = [np.zeros((members, rows if self._norm else 0), dtype) for _ in sizes]
-        self._none = np.zeros((rows, 0), dtype)
+        kept = rows if mlp.norm or mlp.activation_name == "silu" else 0
+        self._kept = [
+            (
+                np.zeros((members, kept, size), dtype),
+                np.zeros((members, rows if mlp.norm else 0), dtype),
+            )
+            for size in sizes
+        ]
         self.output = self._out[-1]
 
     def learn(self, grads: Numbers) -> None:
-        """Prepare for gradients."""
-        network, torso = self._network, self._torso
-        layers = cast(list[EnsembleLinear], [*network.mlp.layers, network.mlp.head])
-        self._grads = [(grads(x.weight), grads(x.bias)) for x in layers]
+        """Prepare for gradients; `grads` gives those of a parameter."""
+        self._grads = [(grads(x.weight), grads(x.bias)) for x in self._linear]
         self._to_out = [np.zeros_like(out) for out in self._out]
         self.to_output = self._to_out[-1]
-        batch = len(self._seen.goal)
-        self._to_pooled = np.zeros((len(self._first), batch, torso.passed), self._first.dtype)
-        if isinstance(torso, AttentionTorso):
-            torso.learn(cast(GoalAttention, network.torso), network.mlp.first, grads)
-        else:
-            torso.learn(network.mlp.first, grads)
+        self._torso.learn(grads)
 
-    def encode(self, start: int, stop: int) -> None:
-        """Begin the first layer with rows `start` to `stop` of what was seen."""
-        torso = self._torso
-        torso.fold()
-        torso.pool(self._seen, self.pooled, start, stop)
-        begin(self.pooled, torso.weight, torso.bias, self._begun, start, stop)
+    def fold(self) -> None:
+        """Take in the parameters as they are now."""
+        self._torso.fold()
+
+    def forward(self, sides: list[Side]) -> None:
+        """Fill the output, the rows of one side after the other; nothing joins."""
+        stop = 0
+        for side in sides:
+            self._torso.pool(side, self._pooled)
+            begin(self._pooled, self._torso.weight, self._out[0], stop)
+            stop += self._pooled.shape[2]
+        finish(self._out[0], self._torso.bias, *self._kept[0], stop, *self._act)
+        self.go_on(stop)
+
+    def encode(self, side: Side) -> None:
+        """Begin the first layer with what one side shows."""
+        self._torso.pool(side, self._pooled)
+        begin(self._pooled, self._torso.weight, self._begun, 0)
 
     def join(self, action: np.ndarray, start: int) -> None:
         """Let actions (B, A) join what was encoded, as rows `start` on."""
         join(
-            self._begun, action, self._first, self._out[0], self._before[0], self._scales[0],
-            start, self._kind, self._norm,
+            self._begun, action, self._first, self._torso.bias, self._out[0], *self._kept[0],
+            start, *self._act,
         )  # fmt: skip
 
     def go_on(self, stop: int) -> None:
         """Fill rows 0 to `stop` of the output."""
         for i, (weight, bias) in enumerate(self._layers[1:-1], 1):
             layer(
-                self._out[i - 1], weight, bias, self._out[i], self._before[i], self._scales[i],
-                stop, self._kind, self._norm,
-            )  # fmt: skip
+                self._out[i - 1], weight, bias, self._out[i], *self._kept[i], stop, *self._act
+            )
         head(self._out[-2], *self._layers[-1], self.output, stop)
-
-    def forward(self, start: int, stop: int) -> None:
-        """Fill rows 0 to stop - start of the output; nothing joins."""
-        self.encode(start, stop)
-        self.join(self._none[: stop - start], 0)
-        self.go_on(stop - start)
 
     def back(self, start: int, stop: int, learn: int) -> None:
         """Go back from `to_output` to the first layer's sum, rows `start` to `stop`.
@@ -103,24 +105,22 @@ class CompiledNetwork:
         for i in range(len(self._layers) - 1, 0, -1):
             layer_back(
                 self._to_out[i], self._out[i - 1], self._layers[i][0], *self._grads[i],
-                self._to_out[i - 1], self._before[i - 1], self._scales[i - 1], start, stop, learn,
-                self._kind, self._norm,
+                self._to_out[i - 1], *self._kept[i - 1], start, stop, learn, *self._act,
             )  # fmt: skip
 
-    def back_to_torso(self, start: int, origin: int, action: np.ndarray | None = None) -> None:
-        """All gradients before the first layer's sum; rows `start` on saw the sets from `origin` on.
-
-        `action` (B, A) is what had joined these rows.
-        """
+    def back_to_torso(self, side: Side, start: int) -> None:
+        """All gradients before the first layer's sum; rows `start` on saw that side, the last."""
         torso = self._torso
         begin_back(
-            self._to_out[0], self.pooled, torso.weight, torso.to_weight, torso.to_bias,
-            self._to_pooled, start, origin,
+            self._to_out[0], self._pooled, torso.weight, torso.to_weight, torso.to_bias,
+            self._to_pooled, start,
         )  # fmt: skip
-        torso.back(self._seen, self._to_pooled, origin)
-        if action is not None:
-            join_back(self._to_out[0], action, self._grads[0][0])
+        torso.back(side, self._to_pooled)
+
+    def back_to_joining(self, action: np.ndarray) -> None:
+        """Gradients of the weights that actions (B, A) met when they joined as the first rows."""
+        join_back(self._to_out[0], action, self._grads[0][0])
 
     def back_to_joined(self, to_action: np.ndarray, start: int) -> None:
-        """Gradient (B, A) of the actions that joined rows `start` on."""
+        """Gradient (B, A) of the actions that joined as rows `start` on."""
         to_joined(self._to_out[0], self._first, to_action, start)

@@ -16,12 +16,12 @@ def adam(values, grads, first, second, steps, begins, ends, lr, beta1, beta2, ep
     for i in range(len(steps)):
         steps[i] += 1
         pace = number(lr / (1 - beta1 ** steps[i]))
-        root = number(math.sqrt(1 - beta2 ** steps[i]))
+        root = number(1 / math.sqrt(1 - beta2 ** steps[i]))
         for j in range(begins[i], ends[i]):
             grad = grads[j]
             first[j] += take * (grad - first[j])
             second[j] = keep * second[j] + keep2 * grad * grad
-            values[j] -= pace * first[j] / (math.sqrt(second[j]) / root + small)
+            values[j] -= pace * first[j] / (math.sqrt(second[j]) * root + small)
 
 
 @exact_kernel
