@@ -13,7 +13,6 @@ import numpy as np
 
 from smorl.learners.compiled.jit import exact_kernel, kernel
 
-_SAMPLES = 64  # attended to together, so that they stay in the cache
 # exp(r) for |r| < log(2) / 2 by its series, and log(2) in two parts, of which the first is exact.
 _SERIES = tuple(1 / math.factorial(k) for k in range(7, -1, -1))
 _LOG2_HIGH = 0.693359375
@@ -25,45 +24,36 @@ def attend(queries, goal, objects, mask, extras, seen, weights, pooled):
     """Fill pooled; seen (C R F, B) and weights (C R, N, B) are kept for the gradient."""
     slots, width, count = objects.shape
     members, asked = len(pooled), len(weights) // len(pooled)
-    zero = objects.dtype.type(0)
-    top, total = np.empty(_SAMPLES, objects.dtype), np.empty(_SAMPLES, objects.dtype)
+    top, total = np.empty(count, objects.dtype), np.empty(count, objects.dtype)
     np.dot(queries, goal, seen)
-    for begin in range(0, count, _SAMPLES):
-        end = min(begin + _SAMPLES, count)
-        for q in range(len(weights)):
-            for n in range(slots):
-                score = weights[q, n]
-                for b in range(begin, end):
-                    score[b] = mask[n, b]
-                for f in range(width):
-                    for b in range(begin, end):
-                        score[b] += objects[n, f, b] * seen[q * width + f, b]
-            for b in range(begin, end):
-                top[b - begin], total[b - begin] = weights[q, 0, b], zero
-            for n in range(1, slots):
-                for b in range(begin, end):
-                    higher = weights[q, n, b] > top[b - begin]
-                    top[b - begin] = weights[q, n, b] if higher else top[b - begin]
-            for n in range(slots):
-                score = weights[q, n]
-                for b in range(begin, end):
-                    score[b] -= top[b - begin]
-                _exponentials(score, begin, end)
-                for b in range(begin, end):
-                    total[b - begin] += score[b]
-            into = pooled[q // asked]
-            at = (q % asked) * width
-            for n in range(slots):
-                score = weights[q, n]
-                for b in range(begin, end):
-                    score[b] /= total[b - begin]
-                for f in range(width):
-                    if n == 0:
-                        for b in range(begin, end):
-                            into[at + f, b] = score[b] * objects[n, f, b]
-                    else:
-                        for b in range(begin, end):
-                            into[at + f, b] += score[b] * objects[n, f, b]
+    for q in range(len(weights)):
+        for n in range(slots):
+            score = weights[q, n]
+            for b in range(count):
+                score[b] = mask[n, b]
+            for f in range(width):
+                _add_product(objects[n, f], seen[q * width + f], score)
+            for b in range(count):
+                higher = n == 0 or score[b] > top[b]
+                top[b] = score[b] if higher else top[b]
+        for n in range(slots):
+            score = weights[q, n]
+            for b in range(count):
+                score[b] -= top[b]
+            _exponentials(score)
+            for b in range(count):
+                total[b] = score[b] if n == 0 else total[b] + score[b]
+        into = pooled[q // asked]
+        at = (q % asked) * width
+        for n in range(slots):
+            score = weights[q, n]
+            for b in range(count):
+                score[b] /= total[b]
+            for f in range(width):
+                if n == 0:
+                    _set_product(objects[n, f], score, into[at + f])
+                else:
+                    _add_product(objects[n, f], score, into[at + f])
     tail = len(goal) - 1
     for c in range(members):
         for f in range(tail):
@@ -79,36 +69,42 @@ def attend_back(to_pooled, goal, objects, weights, to_seen, to_queries):
     """Gradient of the queries from that of the pooled features, (C, R F, B)."""
     slots, width, count = objects.shape
     asked = len(weights) // len(to_pooled)
-    zero = objects.dtype.type(0)
-    slopes, mean = np.empty((slots, _SAMPLES), objects.dtype), np.empty(_SAMPLES, objects.dtype)
-    for begin in range(0, count, _SAMPLES):
-        end = min(begin + _SAMPLES, count)
-        for q in range(len(weights)):
-            given = to_pooled[q // asked]
-            at, first = (q % asked) * width, q * width
-            for b in range(end - begin):
-                mean[b] = zero
-            for n in range(slots):
-                slope = slopes[n]
-                for b in range(end - begin):
-                    slope[b] = zero
-                for f in range(width):
-                    for b in range(begin, end):
-                        slope[b - begin] += objects[n, f, b] * given[at + f, b]
-                for b in range(begin, end):
-                    mean[b - begin] += weights[q, n, b] * slope[b - begin]
-            for n in range(slots):
-                slope = slopes[n]
-                for b in range(begin, end):
-                    slope[b - begin] = weights[q, n, b] * (slope[b - begin] - mean[b - begin])
-                for f in range(width):
-                    if n == 0:
-                        for b in range(begin, end):
-                            to_seen[first + f, b] = slope[b - begin] * objects[n, f, b]
-                    else:
-                        for b in range(begin, end):
-                            to_seen[first + f, b] += slope[b - begin] * objects[n, f, b]
+    slopes, mean = np.empty((slots, count), objects.dtype), np.empty(count, objects.dtype)
+    for q in range(len(weights)):
+        given = to_pooled[q // asked]
+        at, first = (q % asked) * width, q * width
+        for n in range(slots):
+            for f in range(width):
+                if f == 0:
+                    _set_product(objects[n, f], given[at + f], slopes[n])
+                else:
+                    _add_product(objects[n, f], given[at + f], slopes[n])
+            if n == 0:
+                _set_product(weights[q, n], slopes[n], mean)
+            else:
+                _add_product(weights[q, n], slopes[n], mean)
+        for n in range(slots):
+            slope = slopes[n]
+            for b in range(count):
+                slope[b] = weights[q, n, b] * (slope[b] - mean[b])
+            for f in range(width):
+                if n == 0:
+                    _set_product(objects[n, f], slope, to_seen[first + f])
+                else:
+                    _add_product(objects[n, f], slope, to_seen[first + f])
     np.dot(to_seen, goal.T, to_queries)
+
+
+@kernel
+def _set_product(x, y, out):
+    for b in range(len(out)):
+        out[b] = x[b] * y[b]
+
+
+@kernel
+def _add_product(x, y, out):
+    for b in range(len(out)):
+        out[b] += x[b] * y[b]
 
 
 @kernel
@@ -127,13 +123,13 @@ def take_first(goal, objects, extras, pooled):
 
 
 @kernel
-def _exponentials(x, begin, end):
+def _exponentials(x):
     """exp of numbers that are not above 0, in place."""
     if x.itemsize == 4:
-        for b in range(begin, end):
+        for b in range(len(x)):
             x[b] = _exponential(np.float32(x[b]))
     else:
-        for b in range(begin, end):
+        for b in range(len(x)):
             x[b] = math.exp(x[b])
 
 

@@ -22,9 +22,9 @@ from smorl.learners.compiled.losses import (
     sample_back,
     targets,
 )
-from smorl.learners.compiled.memory import Block, Learned, addresses
+from smorl.learners.compiled.memory import Arrays, Block, Learned
 from smorl.learners.compiled.network import CompiledNetwork
-from smorl.learners.compiled.seen import Side
+from smorl.learners.compiled.seen import Sides
 from smorl.learners.compiled.steps import adam, follow
 from smorl.types import Batch
 
@@ -42,14 +42,19 @@ class Engine:
         self._critic = Learned([*sac.critic.parameters()], networks)
         self._temperature = Learned([sac.log_temperature], temperature)
         followers = [*sac.target.parameters()]
-        self._followers, self._target = followers, Block(followers).adopt(followers).numpy()
-        self._where = addresses(followers)
-        dtype, slots = self._policy.values.dtype, sac.layout.slots
-        self._following, self._now = (Side(sac.inputs, batch, slots, dtype) for _ in range(2))
-        self.policy, self.critic, self.target = (
-            CompiledNetwork(network.net, sac.inputs, _numbers, batch, slots)
-            for network in (sac.policy, sac.critic, sac.target)
-        )
+        self._target = Block(followers).adopt(followers).numpy()
+        self._landmarks = [sac.log_temperature] + [
+            next(network.parameters()) for network in (sac.policy, sac.critic, sac.target)
+        ]
+        self._where = self._addresses()
+        dtype = self._policy.values.dtype
+        self._sides = Sides(sac.inputs, batch, sac.layout.slots, Arrays(dtype))
+        arrays, side = Arrays(dtype), self._sides.now
+        parts = sac.inputs, _numbers, side
+        self.policy = CompiledNetwork(sac.policy.net, *parts, Arrays(dtype))
+        self.critic = CompiledNetwork(sac.critic.net, *parts, arrays)
+        arrays.again()  # the critics begin when their targets are done
+        self.target = CompiledNetwork(sac.target.net, *parts, arrays)
         self.policy.learn(lambda p: self._policy.grad_of[id(p)])
         self.critic.learn(lambda p: self._critic.grad_of[id(p)])
         rows = 2 * batch
@@ -60,29 +65,37 @@ class Engine:
         self._threads = 0
 
     def fits(self, batch: int) -> bool:
-        """Is this for batches of that size, and does the learner still lie in its memory?"""
-        learned = (self._policy, self._critic, self._temperature)
-        here = all([part.in_place() for part in learned])
-        return here and batch == self.batch and addresses(self._followers) == self._where
+        """Is this for batches of that size, and does the learner still lie in its memory?
+
+        It does not in a copy of a learner.
+        """
+        for part in (self._policy, self._critic, self._temperature):
+            part.take_in_state()
+        return batch == self.batch and self._addresses() == self._where
+
+    def _addresses(self) -> list[int]:
+        return [tensor.data_ptr() for tensor in self._landmarks]
 
     def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
         """See `Sac.update`."""
         self._follow_threads()
         sac, size = self._sac, self.batch
         config, due = sac.config, sac.updates % sac.config.policy_every == 0
-        objects, present, goal, action, reward, next_objects, next_present, drawn = (
-            self._array(tensor) for tensor in (*dict(batch.arrays()).values(), noise)
+        array = self._array
+        action, reward = array(batch.action), array(batch.reward)
+        self._sides.look(
+            (array(batch.next_objects), array(batch.next_present)),
+            (array(batch.objects), array(batch.present)),
+            array(batch.goal),
         )
-        self._following.look(next_objects, next_present, goal)
-        self._now.look(objects, present, goal)
         report: dict[str, float] = {}
-        self._act(drawn, due)
+        self._act(array(noise), due)
         if due:
             report["policy/entropy"] = -mean_of(self._log_prob, size)
             self._step_temperature(-report["policy/entropy"])
         temperature = math.exp(self._temperature.values[0])
         self.target.fold()
-        self.target.encode(self._following)
+        self.target.encode(self._sides.following)
         self.target.join(self._action[:size], 0)
         self.target.go_on(size)
         targets(
@@ -91,7 +104,7 @@ class Engine:
         )  # fmt: skip
         rows = 2 * size if due else size
         self.critic.fold()
-        self.critic.encode(self._now)
+        self.critic.encode(self._sides.now)
         self.critic.join(action, 0)
         if due:
             self.critic.join(self._action[size:], size)
@@ -104,7 +117,7 @@ class Engine:
             report["temperature/value"] = temperature
         report["critic/loss"], report["critic/q"] = critic_loss(q, self._wanted, to_q)
         self.critic.back(0, rows, size)
-        self.critic.back_to_torso(self._now, 0)
+        self.critic.back_to_torso(self._sides.now, 0)
         self.critic.back_to_joining(action)
         if due:
             self._learn_policy(temperature)
@@ -118,7 +131,7 @@ class Engine:
         """Draw the policy's actions for what follows, and for what is now if they are needed."""
         size = self.batch
         self.policy.fold()
-        self.policy.forward([self._following, self._now] if due else [self._following])
+        self.policy.forward([self._sides.following, self._sides.now] if due else [self._sides.following])
         kept = self._action, self._log_prob, self._step
         sample(self.policy.output[0], noise[1], *self._squash, *kept, 0)
         if due:
@@ -137,7 +150,7 @@ class Engine:
             *self._squash, self.policy.to_output[0], size,
         )  # fmt: skip
         self.policy.back(size, 2 * size, 2 * size)
-        self.policy.back_to_torso(self._now, size)
+        self.policy.back_to_torso(self._sides.now, size)
         self._descend(self._policy)
 
     def _descend(self, learned: Learned) -> None:
@@ -148,8 +161,9 @@ class Engine:
         )  # fmt: skip
 
     def _array(self, tensor: Tensor) -> np.ndarray:
-        array = np.ascontiguousarray(tensor.numpy())
-        return array if array.dtype == np.bool_ else array.astype(self._action.dtype, copy=False)
+        array = tensor.numpy()
+        dtype = np.bool_ if array.dtype == np.bool_ else self._action.dtype
+        return np.ascontiguousarray(array, dtype)
 
     def _follow_threads(self) -> None:
         """Products of matrices are BLAS's, which has its own number of threads: let it be torch's."""

@@ -92,7 +92,7 @@ def fold_heads(
     scale = keys.dtype.type(1 / math.sqrt(depth))
     shown = np.empty((width, length), keys.dtype)
     put = np.empty((asks.shape[2], length), keys.dtype)
-    met = np.empty((mixed.shape[1], first.shape[2]), keys.dtype)
+    constant, met = np.empty((1, length), keys.dtype), np.empty((1, first.shape[2]), keys.dtype)
     for c in range(members):
         np.dot(rows[c], key[c], shown)
         _by_head(shown, keys[c])
@@ -117,12 +117,20 @@ def fold_heads(
             np.dot(values[c, h], own_out, mixed[c, h * width : (h + 1) * width])
         np.dot(value_bias[c], out[c], mixed[c, heads * width :])
         _add(out_bias[c], mixed[c], heads * width)
+        _copy(mixed[c], constant, heads * width, 0, 1)
+        for h in range(heads):
+            _add(mixed[c, h * width + features :], constant, 0)
         for m in range(max(1, many)):
-            np.dot(mixed[c], first[c, block + m * length : block + (m + 1) * length], met)
+            following = first[c, block + m * length : block + (m + 1) * length]
             for h in range(heads):
-                _copy(met, weight[c], h * width, (place + m * heads + h) * features, features)
-                _add(met[h * width + features :], bias[c], 0)
-            _add(met[heads * width :], bias[c], 0)
+                at = (place + m * heads + h) * features
+                np.dot(
+                    mixed[c, h * width : h * width + features],
+                    following,
+                    weight[c, at : at + features],
+                )
+            np.dot(constant, following, met)
+            _add(met, bias[c], 0)
 
 
 @kernel

@@ -12,8 +12,6 @@ import numpy as np
 
 from smorl.learners.compiled.jit import kernel
 
-_SAMPLES = 64  # turned into columns together, so that they stay in the cache
-
 
 @kernel
 def look(
@@ -26,18 +24,16 @@ def look(
     offsets is still to be squashed.
     """
     slots, used, count = present.shape[1], len(shift), len(present)
-    for begin in range(0, count, _SAMPLES):
-        end = min(begin + _SAMPLES, count)
+    for f in range(used):
+        _turn(raw_goal, f, shift[f], scale[f], goal[f])
+    flat = raw.reshape((count, slots * raw.shape[2]))
+    for n in range(slots):
+        for b in range(count):
+            mask[n, b] = 0 if present[b, n] else -1e9
         for f in range(used):
-            for b in range(begin, end):
-                goal[f, b] = (raw_goal[b, f] - shift[f]) * scale[f]
-        for n in range(slots):
-            for b in range(begin, end):
-                mask[n, b] = 0 if present[b, n] else -1e9
-            for f in range(used):
-                for b in range(begin, end):
-                    value = (raw[b, n, f] - shift[f]) * scale[f]
-                    objects[n, f, b] = value if present[b, n] else 0
+            _turn(flat, n * raw.shape[2] + f, shift[f], scale[f], objects[n, f])
+            for b in range(count):
+                objects[n, f, b] = objects[n, f, b] if mask[n, b] == 0 else 0
     if relative or matched:
         _find_like(objects, mask, goal, what, like)
     if relative:
@@ -47,11 +43,23 @@ def look(
 
 
 @kernel
-def hand_over(objects, slot, extras, begin):
-    """Copy the features of one slot (B,) of each sample to the extras, from row `begin` on."""
-    for f in range(objects.shape[1]):
-        for b in range(objects.shape[2]):
-            extras[begin + f, b] = objects[slot[b], f, b]
+def _turn(raw, column, shift, scale, into):
+    for b in range(len(into)):
+        into[b] = (raw[b, column] - shift) * scale
+
+
+@kernel
+def hand_over(objects, like, hand, matched, body, extras):
+    """Copy the features of those who stand out to the extras: of `like`, then of `hand`."""
+    width, count = objects.shape[1], objects.shape[2]
+    for f in range(width):
+        if matched:
+            for b in range(count):
+                extras[f, b] = objects[like[b], f, b]
+        if body:
+            row = extras[f + (width if matched else 0)]
+            for b in range(count):
+                row[b] = objects[hand[b], f, b]
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Parameters, their gradients and Adam's state side by side in memory, one after the other.
 
 They stay the tensors they are, with names and shapes; only their numbers move into one block, so
-that one kernel steps all of them. Whoever puts other tensors in their place is noticed.
+that one kernel steps all of them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ class Learned:
         self.grad_of = dict(
             zip(map(id, self.parameters), map(Tensor.numpy, self.block.parts(grads)), strict=True)
         )
-        self._where = addresses(self.parameters)
         self._adopt_state()
 
     def _adopt_state(self) -> None:
@@ -75,14 +74,31 @@ class Learned:
         self.first, self.second, self.steps = first.numpy(), second.numpy(), steps.numpy()
         self._state = self.optimizer.state
 
-    def in_place(self) -> bool:
-        """Do the parameters still lie here? A state that was loaded is taken in."""
-        # Loading replaces the optimiser's whole state.
+    def take_in_state(self) -> None:
+        """Take in a state that was loaded: loading replaces all of an optimiser's."""
         if self.optimizer.state is not self._state:
             self._adopt_state()
-        return addresses(self.parameters) == self._where
 
 
-def addresses(tensors: Sequence[Tensor]) -> list[int]:
-    """Where the tensors' numbers lie."""
-    return [tensor.data_ptr() for tensor in tensors]
+class Arrays:
+    """Work arrays, zero at first. After `again` the same ones are handed out once more.
+
+    So two networks that never work at the same time share memory, and more of it stays in the
+    cache.
+    """
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self._dtype, self._made, self._next = dtype, [], 0
+
+    def __call__(self, *shape: int) -> np.ndarray:
+        """Return an array of that shape."""
+        if self._next == len(self._made):
+            self._made.append(np.zeros(shape, self._dtype))
+        found = self._made[self._next]
+        assert found.shape == shape
+        self._next += 1
+        return found
+
+    def again(self) -> None:
+        """Begin anew with the first array."""
+        self._next = 0

@@ -18,6 +18,7 @@ from smorl.learners.compiled.layers import (
     layer_back,
     to_joined,
 )
+from smorl.learners.compiled.memory import Arrays
 from smorl.learners.compiled.seen import Side
 from smorl.learners.compiled.torsos import AttentionTorso, FlatTorso, Numbers
 from smorl.learners.layers import EnsembleLinear
@@ -28,39 +29,41 @@ from smorl.learners.set_encoders import GoalAttention
 class CompiledNetwork:
     """Work arrays for up to 2 B rows of one network, and the kernels that fill them."""
 
-    def __init__(self, network: Network, inputs: Inputs, values: Numbers, batch: int, slots: int):
-        """`values` gives the numbers of a parameter."""
+    def __init__(
+        self, network: Network, inputs: Inputs, values: Numbers, side: Side, arrays: Arrays
+    ) -> None:
+        """For sides like that one; `values` gives the numbers of a parameter."""
         torso, mlp = network.torso, network.mlp
         if isinstance(torso, GoalAttention):
-            self._torso = AttentionTorso(torso, mlp.first, inputs, values, batch, slots)
+            self._torso = AttentionTorso(torso, mlp.first, inputs, values, side, arrays)
         else:
             self._torso = FlatTorso(mlp.first, inputs, values)
         self._act = ACTIVATIONS.index(mlp.activation_name), mlp.norm
         self._linear = cast(list[EnsembleLinear], [*mlp.layers, mlp.head])
         self._layers = [(values(x.weight), values(x.bias)) for x in self._linear]
         self._first = self._layers[0][0]
-        members, dtype, rows = len(self._first), self._first.dtype, 2 * batch
-        sizes = [bias.shape[2] for _, bias in self._layers]
-        self._pooled = np.zeros((members, self._torso.width, batch), dtype)
-        self._to_pooled = np.zeros((members, self._torso.passed, batch), dtype)
-        self._begun = np.zeros((members, batch, sizes[0]), dtype)
+        members, batch = len(self._first), side.mask.shape[1]
+        rows, sizes = 2 * batch, [bias.shape[2] for _, bias in self._layers]
+        self._pooled = arrays(members, self._torso.width, batch)
+        self._begun = arrays(members, batch, sizes[0])
         # What each layer hands to the next; the last is the network's output.
-        self._out = [np.zeros((members, rows, size), dtype) for size in sizes]
+        self._out = [arrays(members, rows, size) for size in sizes]
         kept = rows if mlp.norm or mlp.activation_name == "silu" else 0
-        self._kept = [
-            (
-                np.zeros((members, kept, size), dtype),
-                np.zeros((members, rows if mlp.norm else 0), dtype),
-            )
-            for size in sizes
-        ]
+        scaled = rows if mlp.norm else 0
+        self._kept = [(arrays(members, kept, size), arrays(members, scaled)) for size in sizes]
         self.output = self._out[-1]
 
     def learn(self, grads: Numbers) -> None:
         """Prepare for gradients; `grads` gives those of a parameter."""
         self._grads = [(grads(x.weight), grads(x.bias)) for x in self._linear]
-        self._to_out = [np.zeros_like(out) for out in self._out]
+        # Of the gradients only two are needed at a time: that of a layer, and of the one before.
+        room = np.zeros((2, max(out.size for out in self._out)), self._first.dtype)
+        self._to_out = [
+            room[i % 2, : out.size].reshape(out.shape) for i, out in enumerate(self._out)
+        ]
         self.to_output = self._to_out[-1]
+        members, _, batch = self._pooled.shape
+        self._to_pooled = np.zeros((members, self._torso.passed, batch), self._first.dtype)
         self._torso.learn(grads)
 
     def fold(self) -> None:

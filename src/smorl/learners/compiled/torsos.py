@@ -15,6 +15,7 @@ from smorl.learners.compiled.folding import (
     fold_heads_back,
     unfold_rows,
 )
+from smorl.learners.compiled.memory import Arrays
 from smorl.learners.compiled.seen import Side
 from smorl.learners.layers import EnsembleLinear
 from smorl.learners.networks import Inputs
@@ -58,33 +59,34 @@ class AttentionTorso:
         first: EnsembleLinear,
         inputs: Inputs,
         values: Numbers,
-        batch: int,
-        slots: int,
+        side: Side,
+        arrays: Arrays,
     ) -> None:
-        """For batches of that size, of sets in that many slots."""
+        """For sides like that one, with work arrays from `arrays`."""
         self._torso, self._layer = torso, first
         self._first = values(first.weight), values(first.bias)
         self._embed = values(torso.embed.weight), values(torso.embed.bias)
         members, features, length = self._embed[0].shape
-        dtype, hidden, known = self._embed[0].dtype, self._first[0].shape[2], inputs.used.stop + 1
-        self._rows = np.zeros((members, features + 1, length), dtype)
-        self._goal_rows = np.zeros((members, known, length), dtype)
+        slots, batch = side.mask.shape
+        hidden, known = self._first[0].shape[2], inputs.used.stop + 1
+        self._rows = arrays(members, features + 1, length)
+        self._goal_rows = arrays(members, known, length)
         self._heads: list[_Heads] = []
         block = asked = 0
         for heads, queries in ((torso.conditional, None), (torso.free, torso.free and torso.queries)):
             if heads is not None:
-                self._heads.append(_Heads(heads, queries, self._goal_rows, features, values))
+                self._heads.append(_Heads(heads, queries, self._goal_rows, features, values, arrays))
                 self._heads[-1].block, self._heads[-1].place = block, asked
                 block += self._heads[-1].outputs
                 asked += self._heads[-1].asked
         self.passed = asked * features
         self.width = self.passed + known - 1 + inputs.extra
-        self.weight = np.zeros((members, self.width, hidden), dtype)
-        self.bias = np.zeros((members, 1, hidden), dtype)
-        self._queries = np.zeros((members * asked, features, known), dtype)
+        self.weight = arrays(members, self.width, hidden)
+        self.bias = arrays(members, 1, hidden)
+        self._queries = arrays(members * asked, features, known)
         self._flat_queries = self._queries.reshape(-1, known)
-        self._seen = np.zeros((len(self._flat_queries), batch), dtype)
-        self._weights = np.zeros((members * asked, slots, batch), dtype)
+        self._seen = arrays(len(self._flat_queries), batch)
+        self._weights = arrays(members * asked, slots, batch)
 
     def learn(self, grads: Numbers) -> None:
         """Prepare for gradients."""
@@ -152,6 +154,7 @@ class _Heads:
         goal_rows: np.ndarray,
         features: int,
         values: Numbers,
+        arrays: Arrays,
     ) -> None:
         self._tensors = [
             heads.query.weight, heads.query.bias, heads.key, heads.value.weight, heads.value.bias,
@@ -159,16 +162,16 @@ class _Heads:
         ]  # fmt: skip
         self._queries = queries
         self.values = [*map(values, self._tensors)]
-        members, size, dtype = heads.members, heads.size, self.values[0].dtype
-        none = np.zeros((members, 0, size), dtype)
+        members, size = heads.members, heads.size
+        none = arrays(members, 0, size)
         self.values.append(none if queries is None else values(queries))
         self.asking = goal_rows if queries is None else self.values[-1]
         many = 1 if queries is None else len(queries[0])
         self.asked, self.outputs = heads.heads * many, size * many
         width, depth = features + 1, size // heads.heads
         rows = (width, width, self.asking.shape[1])
-        self.kept = [np.zeros((members, heads.heads, n, depth), dtype) for n in rows]
-        self.kept.append(np.zeros((members, heads.heads * width + 1, size), dtype))
+        self.kept = [arrays(members, heads.heads, n, depth) for n in rows]
+        self.kept.append(arrays(members, heads.heads * width + 1, size))
         self.grads: list[np.ndarray] = []
 
     def learn(self, grads: Numbers) -> None:
