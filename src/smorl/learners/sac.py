@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from smorl.learners import compiled
 from smorl.learners.base import LearnerConfig
 from smorl.learners.gradients import adam_step
 from smorl.learners.networks import Folded, Inputs, NetworkConfig, Policy, TwinCritic
@@ -19,8 +20,6 @@ from smorl.types import Batch, ObjectLayout
 
 if TYPE_CHECKING:
     from smorl.learners.compiled.engine import Engine
-
-COMPILED_TORSOS = ("attention", "flat")
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Sac:
         spread: tuple[float, ...] = (1.0, 1.0),
     ) -> None:
         """`seed` initialises the networks; `centre` and `spread` describe usual positions."""
-        self.config, self.networks, self.layout, self.actions = config, networks, layout, actions
+        self.config, self.layout, self.actions = config, layout, actions
         self.target_entropy = config.target_entropy_of(actions)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -103,7 +102,10 @@ class Sac:
         self._learned = [*self.policy.parameters(), *self.critic.parameters()]
         self._followed = list(self.target.parameters()), list(self.critic.parameters())
         self.updates = 0
-        self._engine: Engine | None = None
+        self.engine: Engine | None = None  # made by the first compiled update
+        self.is_compiled = config.engine == "compiled" and compiled.knows(networks)
+        if self.is_compiled:
+            compiled.lay_out(self)
         self._candidates = candidate_offsets(actions)
 
     def combine_critics(self, q: Tensor) -> Tensor:
@@ -167,20 +169,8 @@ class Sac:
         Release: the temperature steps first and its new value enters both other losses; policy
         and critics step after both losses are known.
         """
-        if not self.is_compiled:
-            return self.update_in_torch(batch, noise)
-        size = len(batch.reward)
-        if self._engine is None or not self._engine.fits(size):
-            # Imported here, because whoever only acts needs no compiler.
-            from smorl.learners.compiled.engine import Engine
-
-            self._engine = Engine(self, size)
-        return self._engine.update(batch, noise)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Does the compiled engine make the updates? It knows no DeepSets, which are an ablation."""
-        return self.config.engine == "compiled" and self.networks.torso.kind in COMPILED_TORSOS
+        update = compiled.update if self.is_compiled else Sac.update_in_torch
+        return update(self, batch, noise)
 
     def update_in_torch(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
         """`update`, operation by operation: what the compiled one is tested against."""

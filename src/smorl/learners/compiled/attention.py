@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import exact_kernel, kernel
+from smorl.learners.compiled.jit import exact_part, kernel, part
 
 # exp(r) for |r| < log(2) / 2 by its series, and log(2) in two parts, of which the first is exact.
 _SERIES = tuple(1 / math.factorial(k) for k in range(7, -1, -1))
@@ -95,13 +95,13 @@ def attend_back(to_pooled, goal, objects, weights, to_seen, to_queries):
     np.dot(to_seen, goal.T, to_queries)
 
 
-@kernel
+@part
 def _set_product(x, y, out):
     for b in range(len(out)):
         out[b] = x[b] * y[b]
 
 
-@kernel
+@part
 def _add_product(x, y, out):
     for b in range(len(out)):
         out[b] += x[b] * y[b]
@@ -110,7 +110,7 @@ def _add_product(x, y, out):
 @kernel
 def take_first(goal, objects, extras, pooled):
     """Fill pooled with [the first object; goal; extras]: there is no attention."""
-    slots, width, count = objects.shape
+    width, count = objects.shape[1], objects.shape[2]
     tail = len(goal) - 1
     for c in range(len(pooled)):
         for f in range(width):
@@ -122,7 +122,7 @@ def take_first(goal, objects, extras, pooled):
                 pooled[c, 2 * width + f, b] = extras[f, b]
 
 
-@kernel
+@part
 def _exponentials(x):
     """exp of numbers that are not above 0, in place."""
     if x.itemsize == 4:
@@ -133,7 +133,7 @@ def _exponentials(x):
             x[b] = math.exp(x[b])
 
 
-@exact_kernel
+@exact_part
 def _exponential(x):
     """exp(x) = 2^n exp(x - n log 2), without a call, so that the loop around it is vectorised."""
     n = np.float32(np.rint(x * np.float32(1 / math.log(2))))

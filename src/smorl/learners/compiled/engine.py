@@ -131,7 +131,8 @@ class Engine:
         """Draw the policy's actions for what follows, and for what is now if they are needed."""
         size = self.batch
         self.policy.fold()
-        self.policy.forward([self._sides.following, self._sides.now] if due else [self._sides.following])
+        sides = [self._sides.following, self._sides.now]
+        self.policy.forward(sides if due else sides[:1])
         kept = self._action, self._log_prob, self._step
         sample(self.policy.output[0], noise[1], *self._squash, *kept, 0)
         if due:
@@ -166,7 +167,7 @@ class Engine:
         return np.ascontiguousarray(array, dtype)
 
     def _follow_threads(self) -> None:
-        """Products of matrices are BLAS's, which has its own number of threads: let it be torch's."""
+        """Products of matrices are BLAS's, whose threads are its own: let them be torch's."""
         threads = torch.get_num_threads()
         if threads != self._threads:
             threadpool_limits(threads, user_api="blas")

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import kernel
+from smorl.learners.compiled.jit import kernel, part
 
 
 @kernel
@@ -64,19 +64,6 @@ def fold_ends_back(
 
 
 @kernel
-def unfold_rows(to_rows, to_goal_rows, to_embed, to_embed_bias):
-    """Gradients of the embedding, once those of the rows are complete."""
-    features, known = to_embed.shape[1], to_goal_rows.shape[1] - 1
-    for c in range(len(to_rows)):
-        _copy(to_rows[c], to_embed[c], 0, 0, features)
-        _copy(to_rows[c], to_embed_bias[c], features, 0, 1)
-        for r in range(known):
-            for i in range(to_rows.shape[2]):
-                to_embed[c, r, i] += to_goal_rows[c, r, i]
-        _add(to_goal_rows[c, known:], to_embed_bias[c], 0)
-
-
-@kernel
 def fold_heads(
     rows, asking, query, query_bias, key, value, value_bias, out, out_bias, learned, first,
     block, place, keys, values, asks, mixed, queries, weight, bias,
@@ -89,28 +76,25 @@ def fold_heads(
     members, heads, width, depth = keys.shape
     features, length, many = width - 1, heads * depth, learned.shape[1]
     asked, last = len(queries) // members, queries.shape[2] - 1
-    scale = keys.dtype.type(1 / math.sqrt(depth))
+    one, scale = keys.dtype.type(1), keys.dtype.type(1 / math.sqrt(depth))
     shown = np.empty((width, length), keys.dtype)
     put = np.empty((asks.shape[2], length), keys.dtype)
     constant, met = np.empty((1, length), keys.dtype), np.empty((1, first.shape[2]), keys.dtype)
     for c in range(members):
         np.dot(rows[c], key[c], shown)
-        _by_head(shown, keys[c])
+        _by_head(shown, keys[c], one)
         np.dot(rows[c], value[c], shown)
-        _by_head(shown, values[c])
+        _by_head(shown, values[c], one)
         np.dot(asking[c], query[c], put)
         for r in range(0 if many else last, len(put)):
             _add(query_bias[c], put, r)
-        for r in range(len(put)):
-            for i in range(length):
-                put[r, i] *= scale
-        _by_head(put, asks[c])
+        _by_head(put, asks[c], scale)
         for h in range(heads):
             if many:
                 for m in range(many):  # a learned query is constant: its part is the last one
-                    own = queries[c * asked + place + m * heads + h]
                     for f in range(features):
-                        own[f, last] = _dot(keys[c, h, f], asks[c, h, m])
+                        score = _dot(keys[c, h, f], asks[c, h, m])
+                        queries[c * asked + place + m * heads + h, f, last] = score
             else:
                 np.dot(keys[c, h, :features], asks[c, h].T, queries[c * asked + place + h])
             own_out = out[c, h * depth : (h + 1) * depth]
@@ -123,12 +107,8 @@ def fold_heads(
         for m in range(max(1, many)):
             following = first[c, block + m * length : block + (m + 1) * length]
             for h in range(heads):
-                at = (place + m * heads + h) * features
-                np.dot(
-                    mixed[c, h * width : h * width + features],
-                    following,
-                    weight[c, at : at + features],
-                )
+                own, at = h * width, (place + m * heads + h) * features
+                np.dot(mixed[c, own : own + features], following, weight[c, at : at + features])
             np.dot(constant, following, met)
             _add(met, bias[c], 0)
 
@@ -143,7 +123,7 @@ def fold_heads_back(
     members, heads, width, depth = keys.shape
     features, length, many = width - 1, heads * depth, to_learned.shape[1]
     asked, last = len(to_queries) // members, to_queries.shape[2] - 1
-    scale = keys.dtype.type(1 / math.sqrt(depth))
+    one, scale = keys.dtype.type(1), keys.dtype.type(1 / math.sqrt(depth))
     to_met = np.empty((mixed.shape[1], first.shape[2]), keys.dtype)
     to_mixed, part = np.empty_like(mixed[0]), np.empty_like(mixed[0])
     to_keys, to_values = np.zeros_like(keys[0]), np.empty_like(values[0])
@@ -180,18 +160,15 @@ def fold_heads_back(
         for i in range(length):
             for j in range(length):
                 to_out[c, i, j] += value_bias[c, 0, i] * to_mixed[heads * width, j]
-        _together(to_keys, shown)
+        _together(to_keys, shown, one)
         np.dot(rows[c].T, shown, to_key[c])
         np.dot(shown, key[c].T, some)
         _add_all(some, to_rows[c])
-        _together(to_values, shown)
+        _together(to_values, shown, one)
         np.dot(rows[c].T, shown, to_value[c])
         np.dot(shown, value[c].T, some)
         _add_all(some, to_rows[c])
-        _together(to_asks, put)
-        for r in range(len(put)):
-            for i in range(length):
-                put[r, i] *= scale
+        _together(to_asks, put, scale)
         for i in range(length):
             to_query_bias[c, 0, i] = 0
         for r in range(0 if many else last, len(put)):
@@ -200,12 +177,12 @@ def fold_heads_back(
         if many:
             np.dot(put, query[c].T, to_learned[c])
         else:
-            part_of = np.empty_like(put)
-            np.dot(put, query[c].T, part_of)
-            _add_all(part_of, to_asking[c])
+            by_goal = np.empty_like(put)
+            np.dot(put, query[c].T, by_goal)
+            _add_all(by_goal, to_asking[c])
 
 
-@kernel
+@part
 def _learned_back(to_queries, keys, asks, to_keys, to_asks, first, heads, last):
     """Gradients of keys and learned queries of one head; its queries are every `heads`-th one."""
     zero = keys.dtype.type(0)
@@ -222,7 +199,7 @@ def _learned_back(to_queries, keys, asks, to_keys, to_asks, first, heads, last):
             to_asks[m, i] = total
 
 
-@kernel
+@part
 def _dot(x, y):
     total = x.dtype.type(0)
     for i in range(len(x)):
@@ -230,7 +207,7 @@ def _dot(x, y):
     return total
 
 
-@kernel
+@part
 def _copy(source, target, begin, to, count):
     """Copy `count` rows of `source`, from row `begin` on, to row `to` on."""
     for r in range(count):
@@ -238,35 +215,35 @@ def _copy(source, target, begin, to, count):
             target[to + r, i] = source[begin + r, i]
 
 
-@kernel
+@part
 def _add(source, target, row):
     """Add the first row of `source` to a row of `target`."""
     for i in range(source.shape[1]):
         target[row, i] += source[0, i]
 
 
-@kernel
+@part
 def _add_all(source, target):
     for r in range(len(source)):
         for i in range(source.shape[1]):
             target[r, i] += source[r, i]
 
 
-@kernel
-def _by_head(flat, split):
-    """(rows, h d) -> (h, rows, d)."""
+@part
+def _by_head(flat, split, factor):
+    """(rows, h d) -> (h, rows, d), times a factor."""
     depth = split.shape[2]
     for h in range(len(split)):
         for r in range(len(flat)):
             for i in range(depth):
-                split[h, r, i] = flat[r, h * depth + i]
+                split[h, r, i] = flat[r, h * depth + i] * factor
 
 
-@kernel
-def _together(split, flat):
-    """(h, rows, d) -> (rows, h d)."""
+@part
+def _together(split, flat, factor):
+    """(h, rows, d) -> (rows, h d), times a factor."""
     depth = split.shape[2]
     for h in range(len(split)):
         for r in range(len(flat)):
             for i in range(depth):
-                flat[r, h * depth + i] = split[h, r, i]
+                flat[r, h * depth + i] = split[h, r, i] * factor

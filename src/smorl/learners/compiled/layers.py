@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import kernel
+from smorl.learners.compiled.jit import kernel, part
 
 ACTIVATIONS = ("relu", "elu", "silu")
 _RELU, _ELU, _SILU = range(3)
@@ -127,7 +127,7 @@ def to_joined(grad, first, to_action, start):
             to_action[b, a] = total
 
 
-@kernel
+@part
 def _sum_rows(rows, into, start, stop):
     for i in range(len(into)):
         into[i] = 0
@@ -136,7 +136,7 @@ def _sum_rows(rows, into, start, stop):
             into[i] += rows[b, i]
 
 
-@kernel
+@part
 def _activate(rows, bias, before, scales, start, stop, kind, norm):
     one, zero = rows.dtype.type(1), rows.dtype.type(0)
     width = rows.shape[1]
@@ -164,7 +164,7 @@ def _activate(rows, bias, before, scales, start, stop, kind, norm):
                 rows[b, i] = value / (one + math.exp(-value))
 
 
-@kernel
+@part
 def _normalise(row):
     """Shift and scale to mean 0 and variance 1; return the factor."""
     count = row.dtype.type(len(row))
@@ -181,7 +181,7 @@ def _normalise(row):
     return scale
 
 
-@kernel
+@part
 def _activate_back(grad, rows, before, scales, start, stop, kind, norm):
     one, zero = rows.dtype.type(1), rows.dtype.type(0)
     width = rows.shape[1]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import kernel
+from smorl.learners.compiled.jit import kernel, part
 
 
 @kernel
@@ -42,7 +42,7 @@ def look(
         _find_hand(objects, mask, what, centres, rest, reach, hand)
 
 
-@kernel
+@part
 def _turn(raw, column, shift, scale, into):
     for b in range(len(into)):
         into[b] = (raw[b, column] - shift) * scale
@@ -62,7 +62,7 @@ def hand_over(objects, like, hand, matched, body, extras):
                 row[b] = objects[hand[b], f, b]
 
 
-@kernel
+@part
 def _add_offsets(objects, mask, goal, like, what, places, used):
     """Append the offsets to the goal's place and to the goal's object, plain and times 4."""
     four, zero = objects.dtype.type(4), objects.dtype.type(0)
@@ -79,7 +79,7 @@ def _add_offsets(objects, mask, goal, like, what, places, used):
                 own[p + 2 * places, b] = four * own[p, b]
 
 
-@kernel
+@part
 def _find_like(objects, mask, goal, what, like):
     """Slot of the present object that looks most like the goal's."""
     count, zero = objects.shape[2], objects.dtype.type(0)
@@ -97,7 +97,7 @@ def _find_like(objects, mask, goal, what, like):
                 least[b], like[b] = distance[b], n
 
 
-@kernel
+@part
 def _find_hand(objects, mask, what, centres, rest, reach, hand):
     """Slot of the agent's hand, see `Inputs._own`."""
     count, zero = objects.shape[2], objects.dtype.type(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from smorl.learners.compiled.jit import exact_kernel
+from smorl.learners.compiled.jit import exact_kernel, exact_part
 
 _NORMAL = math.log(2 * math.pi)
 _JACOBIAN = 1e-6  # Release: inside the log of the Jacobian
@@ -112,7 +112,7 @@ def policy_loss(q, log_prob, temperature, pessimism, to_q, start):
     return loss / rows
 
 
-@exact_kernel
+@exact_part
 def _combined(one, two, pessimism):
     if pessimism == 1:
         return min(one, two)

@@ -95,9 +95,7 @@ class CompiledNetwork:
     def go_on(self, stop: int) -> None:
         """Fill rows 0 to `stop` of the output."""
         for i, (weight, bias) in enumerate(self._layers[1:-1], 1):
-            layer(
-                self._out[i - 1], weight, bias, self._out[i], *self._kept[i], stop, *self._act
-            )
+            layer(self._out[i - 1], weight, bias, self._out[i], *self._kept[i], stop, *self._act)
         head(self._out[-2], *self._layers[-1], self.output, stop)
 
     def back(self, start: int, stop: int, learn: int) -> None:

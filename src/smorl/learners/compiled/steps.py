@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from smorl.learners.compiled.jit import exact_kernel
+from smorl.learners.compiled.jit import exact_kernel, exact_part
 
 
 @exact_kernel
@@ -24,7 +24,7 @@ def adam(values, grads, first, second, steps, begins, ends, lr, beta1, beta2, ep
         )  # fmt: skip
 
 
-@exact_kernel
+@exact_part
 def _step(values, grads, first, second, take, keep, rest, pace, root, small):
     for j in range(len(values)):
         grad = grads[j]

@@ -13,7 +13,6 @@ from smorl.learners.compiled.folding import (
     fold_ends_back,
     fold_heads,
     fold_heads_back,
-    unfold_rows,
 )
 from smorl.learners.compiled.memory import Arrays
 from smorl.learners.compiled.seen import Side
@@ -73,12 +72,13 @@ class AttentionTorso:
         self._goal_rows = arrays(members, known, length)
         self._heads: list[_Heads] = []
         block = asked = 0
-        for heads, queries in ((torso.conditional, None), (torso.free, torso.free and torso.queries)):
-            if heads is not None:
-                self._heads.append(_Heads(heads, queries, self._goal_rows, features, values, arrays))
-                self._heads[-1].block, self._heads[-1].place = block, asked
-                block += self._heads[-1].outputs
-                asked += self._heads[-1].asked
+        for module, learned in ((torso.conditional, False), (torso.free, True)):
+            if module is not None:
+                queries = torso.queries if learned else None
+                heads = _Heads(module, queries, self._goal_rows, features, values, arrays)
+                heads.block, heads.place = block, asked
+                self._heads.append(heads)
+                block, asked = block + heads.outputs, asked + heads.asked
         self.passed = asked * features
         self.width = self.passed + known - 1 + inputs.extra
         self.weight = arrays(members, self.width, hidden)
@@ -139,7 +139,11 @@ class AttentionTorso:
                 heads.place, *heads.kept, self._to_queries, self.to_weight, self.to_bias,
                 self._to_rows, self._to_goal_rows, *heads.grads, to_first,
             )  # fmt: skip
-        unfold_rows(self._to_rows, self._to_goal_rows, *self._to_embed)
+        to_embed, to_bias = self._to_embed
+        known = self._to_goal_rows.shape[1] - 1
+        np.copyto(to_embed, self._to_rows[:, :-1])
+        to_embed[:, :known] += self._to_goal_rows[:, :-1]
+        np.add(self._to_rows[:, -1:], self._to_goal_rows[:, -1:], out=to_bias)
 
 
 class _Heads:
