@@ -55,8 +55,8 @@ class Engine:
         self.critic = CompiledNetwork(sac.critic.net, *parts, arrays)
         arrays.again()  # the critics begin when their targets are done
         self.target = CompiledNetwork(sac.target.net, *parts, arrays)
-        self.policy.learn(lambda p: self._policy.grad_of[id(p)])
-        self.critic.learn(lambda p: self._critic.grad_of[id(p)])
+        for network in (self.policy, self.critic):
+            network.learn(_gradient)
         rows = 2 * batch
         self._action, self._step = (np.zeros((rows, sac.actions), dtype) for _ in range(2))
         self._log_prob, self._wanted = np.zeros(rows, dtype), np.zeros(batch, dtype)
@@ -176,3 +176,8 @@ class Engine:
 
 def _numbers(parameter: Tensor) -> np.ndarray:
     return parameter.detach().numpy()
+
+
+def _gradient(parameter: Tensor) -> np.ndarray:
+    assert parameter.grad is not None
+    return parameter.grad.numpy()

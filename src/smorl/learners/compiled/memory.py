@@ -59,9 +59,8 @@ class Learned:
         self.block = Block(self.parameters)
         values, grads = self.block.adopt(self.parameters), self.block.zeros()
         self.values, self.grads = values.numpy(), grads.numpy()
-        self.grad_of = dict(
-            zip(map(id, self.parameters), map(Tensor.numpy, self.block.parts(grads)), strict=True)
-        )
+        for parameter, grad in zip(self.parameters, self.block.parts(grads), strict=True):
+            parameter.grad = grad
         self._adopt_state()
 
     def _adopt_state(self) -> None:
