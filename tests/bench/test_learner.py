@@ -13,11 +13,12 @@ from smorl.errors import InvalidInput
 @pytest.fixture
 def small(monkeypatch):
     """The whole benchmark with the sizes of a test and the loop of the debug preset."""
-    loop = learner.measure_loop
+    loop, engines = learner.measure_loop, learner.measure_engines
     monkeypatch.setattr(learner, "BATCHES", (8, 16))
     monkeypatch.setattr(learner, "SLOTS", (2, 4))
     monkeypatch.setattr(learner, "EPISODES", 50)
     monkeypatch.setattr(learner, "measure_loop", lambda rounds: loop(1, "debug"))
+    monkeypatch.setattr(learner, "measure_engines", lambda repeats: engines(repeats, batch=8))
 
 
 def test_json_report_is_complete_and_consistent(small, capsys):
@@ -28,6 +29,9 @@ def test_json_report_is_complete_and_consistent(small, capsys):
     for row in report["updates"]:
         assert row["ratio"] == pytest.approx(row["reference_ms"] / row["ours_ms"])
         assert row["cpu_ratio"] == pytest.approx(row["reference_cpu_ms"] / row["ours_cpu_ms"])
+    assert {"visual-rearrange-1", "gt-rearrange-2"} < {row["preset"] for row in report["engines"]}
+    for row in report["engines"]:
+        assert row["cpu_ratio"] == pytest.approx(row["torch_cpu_ms"] / row["compiled_cpu_ms"])
     relabelling = report["relabelling"]
     assert {row["relabel"] for row in relabelling} == set(learner.RELABELLING)
     assert all(row["share"] > 0 for row in relabelling)
@@ -42,7 +46,7 @@ def test_json_report_is_complete_and_consistent(small, capsys):
 def test_table_for_people_names_every_part(small, capsys):
     assert learner.main(["--quick", "--threads", "1"]) == 0
     table = capsys.readouterr().out
-    for part in ("plain ms", "any_object + moved", "over linear", "steps/s", "goals:"):
+    for part in ("plain ms", "engines", "any_object + moved", "over linear", "steps/s", "goals:"):
         assert part in table
 
 

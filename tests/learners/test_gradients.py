@@ -87,7 +87,8 @@ def make_batch(generator: torch.Generator) -> Batch:
 def after_updates(option: str, count: int = 20) -> tuple[dict, list[dict]]:
     """Everything learned in some updates, and what they reported."""
     nets, changes = OPTIONS[option]
-    learner = Sac(SacConfig(batch_size=SIZE, **changes), nets, LAYOUT, 2, seed=5)
+    config = SacConfig(batch_size=SIZE, engine="torch", **changes)
+    learner = Sac(config, nets, LAYOUT, 2, seed=5)
     generator, reports = torch.Generator().manual_seed(0), []
     for step in range(count):
         learner.set_progress(step / count)

@@ -1,4 +1,4 @@
-"""Speed of the learner: update, relabelling, cost against the number of objects, whole loop.
+"""Speed of the learner: update, its engines, relabelling, cost against objects, whole loop.
 
 The sides of a comparison take turns within one run, and medians are reported, of wall-clock and
 of CPU time. On a machine busy with other things trust the CPU columns at one thread; with more
@@ -18,6 +18,7 @@ import torch
 
 from smorl.bench import command
 from smorl.bench.clock import columns, take_turns
+from smorl.bench.engines import measure_engines
 from smorl.bench.reference_sac import ReferenceSac
 from smorl.bench.synthetic import ACTIONS, LAYOUT, NETWORKS, filled_replay, random_batch
 from smorl.learners.sac import Sac, SacConfig
@@ -49,6 +50,7 @@ def measure(threads: tuple[int, ...], repeats: int, rounds: int) -> dict:
         "machine": command.machine(),
         "goals": GOALS,
         "updates": [],
+        "engines": [],
         "relabelling": [],
         "slots": [],
     }
@@ -56,6 +58,7 @@ def measure(threads: tuple[int, ...], repeats: int, rounds: int) -> dict:
         torch.set_num_threads(count)
         for name, measured in (
             ("updates", measure_updates(repeats)),
+            ("engines", measure_engines(repeats)),
             ("relabelling", measure_relabelling(repeats)),
             ("slots", measure_slots(repeats)),
         ):
@@ -178,6 +181,12 @@ def as_text(report: dict) -> str:
         lines.append(
             f"{'visual two-object':20}{row['batch']:>7}{row['threads']:>9}{row['ours_ms']:>10.2f}"
             f"{row['reference_ms']:>10.2f}{row['ratio']:>9.2f}{row['cpu_ratio']:>9.2f}"
+        )
+    lines += ["", f"{'engines':20}{sizes}{'compiled':>10}{'torch ms':>10}{'ratio':>9}{'by CPU':>9}"]
+    for row in report["engines"]:
+        lines.append(
+            f"{row['preset']:20}{row['batch']:>7}{row['threads']:>9}{row['compiled_ms']:>10.2f}"
+            f"{row['torch_ms']:>10.2f}{row['ratio']:>9.2f}{row['cpu_ratio']:>9.2f}"
         )
     lines += [
         "",

@@ -70,7 +70,7 @@ class EnsembleMLP(nn.Module):
             EnsembleLinear(members, a, b, bias=hidden_bias) for a, b in pairwise(sizes)
         )
         self.head = EnsembleLinear(members, sizes[-1], outputs)
-        self.activation = ACTIVATIONS[activation]
+        self.activation, self.activation_name = ACTIVATIONS[activation], activation
         self.norm = norm
         self.plain_relu = activation == "relu" and not norm
 

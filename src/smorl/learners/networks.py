@@ -151,7 +151,7 @@ class Inputs:
         return torch.cat([objects, added], dim=-1), F.pad(goal, (0, added.shape[-1]))
 
 
-class _Network(nn.Module):
+class Network(nn.Module):
     """Torso and MLP; `tail` extra inputs (the action) join before the MLP."""
 
     def __init__(
@@ -206,7 +206,7 @@ class Policy(nn.Module):
 
     def __init__(self, config: NetworkConfig, inputs: Inputs, actions: int) -> None:
         super().__init__()
-        self.net = _Network(
+        self.net = Network(
             config, inputs, 1, config.policy_hidden, 0, 2 * actions, config.policy_norm
         )
         with torch.no_grad():
@@ -231,7 +231,7 @@ class TwinCritic(nn.Module):
 
     def __init__(self, config: NetworkConfig, inputs: Inputs, actions: int) -> None:
         super().__init__()
-        self.net = _Network(config, inputs, 2, config.critic_hidden, actions, 1, config.critic_norm)
+        self.net = Network(config, inputs, 2, config.critic_hidden, actions, 1, config.critic_norm)
 
     def forward(self, seen: Seen, action: Tensor) -> Tensor:
         """Return Q of both critics, (2, B)."""

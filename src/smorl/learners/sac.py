@@ -5,17 +5,21 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
+from smorl.learners import compiled
 from smorl.learners.base import LearnerConfig
 from smorl.learners.gradients import adam_step
 from smorl.learners.networks import Folded, Inputs, NetworkConfig, Policy, TwinCritic
 from smorl.learners.seen import Seen
 from smorl.ranges import within
 from smorl.types import Batch, ObjectLayout
+
+if TYPE_CHECKING:
+    from smorl.learners.compiled.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class SacConfig(LearnerConfig):
     # (Paper), 0 their mean, which is ours for pixels (docs/learner.md).
     pessimism: float = 1.0
     lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
+    # Who does the arithmetic of an update: the same numbers up to rounding (docs/learner.md).
+    engine: Literal["compiled", "torch"] = "compiled"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +102,10 @@ class Sac:
         self._learned = [*self.policy.parameters(), *self.critic.parameters()]
         self._followed = list(self.target.parameters()), list(self.critic.parameters())
         self.updates = 0
+        self.engine: Engine | None = None  # made by the first compiled update
+        self.is_compiled = config.engine == "compiled" and compiled.knows(networks)
+        if self.is_compiled:
+            compiled.lay_out(self)
         self._candidates = candidate_offsets(actions)
 
     def combine_critics(self, q: Tensor) -> Tensor:
@@ -159,6 +169,11 @@ class Sac:
         Release: the temperature steps first and its new value enters both other losses; policy
         and critics step after both losses are known.
         """
+        update = compiled.update if self.is_compiled else Sac.update_in_torch
+        return update(self, batch, noise)
+
+    def update_in_torch(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
+        """`update`, operation by operation: what the compiled one is tested against."""
         now, following = self.look(batch)
         encoded = self.critic.encode(now)
         info: dict[str, Tensor] = {}
