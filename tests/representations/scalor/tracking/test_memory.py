@@ -44,10 +44,11 @@ class World:
         slots = slots_of(*objects)
         found = torch.isin(slots.ids, torch.tensor(new or [-2])) & slots.alive
         after = replace(self.state, slots=slots, new=found)
-        self.state, self.memory = remember(
+        named, next_id, self.memory = remember(
             self.model,
             self.state.slots,
-            after,
+            slots,
+            after.next_id,
             self.memory,
             image,
             alpha,
@@ -55,6 +56,7 @@ class World:
             LIMIT,
             SAME,
         )
+        self.state = replace(after, slots=named, next_id=next_id)
 
     @property
     def remembered(self) -> dict[int, int]:
@@ -333,9 +335,11 @@ def test_remembered_objects_follow_the_live_ones_as_far_as_there_is_room():
 def test_rows_do_not_touch_each_other():
     one = slots_of((0, RED, 0.4, -0.2))
     both = one.map(lambda tensor: tensor.repeat(2, *[1] * (tensor.dim() - 1)))
-    state = replace(make_model().init(2), slots=Slots.empty(SMALL, 2))
+    nobody, next_id = Slots.empty(SMALL, 2), torch.zeros(2, dtype=torch.int64)
     alpha = torch.cat([COVERED, BARE])
     images, basis = BLANK.expand(2, -1, -1, -1), torch.eye(SMALL.what)
     empty = Memory.empty(both)
-    _, memory = remember(make_model(), both, state, empty, images, alpha, basis, LIMIT, SAME)
+    _, _, memory = remember(
+        make_model(), both, nobody, next_id, empty, images, alpha, basis, LIMIT, SAME
+    )
     assert memory.slots.alive.tolist() == [[True, False, False], [False, False, False]]

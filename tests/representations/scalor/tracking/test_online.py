@@ -36,8 +36,12 @@ def test_tracking_equals_a_step_without_noise(size):
         image = images[:, t]
         ours, sketch = track(model, ours, image, model.encode(image), action, first=first)
         theirs, frame = model.step(theirs, image, action, sampler, annealed, first=first)
+        alive = theirs.slots.alive
         for name, value in vars(theirs.slots).items():
-            torch.testing.assert_close(getattr(ours.slots, name), value, msg=f"{name}, frame {t}")
+            found = getattr(ours.slots, name)
+            if name not in ("alive", "ids"):  # what an empty slot holds means nothing
+                found, value = found[alive], value[alive]
+            torch.testing.assert_close(found, value, msg=f"{name}, frame {t}")
         for name in ("new", "next_id", "memory", "background", "background_memory", "started"):
             torch.testing.assert_close(getattr(ours, name), getattr(theirs, name))
         picture, foreground = paint(model, sketch)

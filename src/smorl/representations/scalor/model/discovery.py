@@ -18,8 +18,8 @@ from smorl.representations.scalor.model.settings import ScalorConfig, Schedule
 # Release: the presence prior of a rejected proposal is 1e-8, where others end at 1e-4. Here the
 # prior falls further, and what is rejected must stay less likely than what is accepted.
 REJECTED_PRIOR, REJECTED_SHARE = 1e-8, 1e-4
-_PROPOSED_MASK = 0.3  # Release: a proposal's pixels are where its mask exceeds this.
-_EXPLAINED_ALPHA = 0.1  # Release: explained are pixels whose propagated alpha exceeds this.
+PROPOSED_MASK = 0.3  # Release: a proposal's pixels are where its mask exceeds this.
+EXPLAINED_ALPHA = 0.1  # Release: explained are pixels whose propagated alpha exceeds this.
 _MASK_CHANNELS = 32
 
 
@@ -78,9 +78,7 @@ class Discovery(nn.Module):
         config, (encoder, decoder) = self.config, self.glimpses
         count = config.cells**2 if explained is None else config.proposals
         alpha = image.new_zeros(len(image), 1, *image.shape[2:]) if explained is None else explained
-        features = self.trunk(torch.cat([encoding, self.mask_encoder(alpha.detach())], 1))
-        out = self.head(features).flatten(2).mT  # (B, cells**2, 11)
-        logit = config.presence_logit * torch.tanh(out[..., 8:9])
+        out, logit = self.cells(encoding, alpha.detach())
         presence = sampler.presence(_dared(logit, sampler, config.dare))
         chosen = presence.detach()[..., 0].topk(count, 1).indices[..., None]
 
@@ -107,6 +105,12 @@ class Discovery(nn.Module):
         shown = presence * accepted[..., None]
         return Proposals(what, where, depth, shown, accepted, colours, masks, kl)
 
+    def cells(self, encoding: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
+        """What each cell proposes (B, cells**2, 11), and its presence logits (B, cells**2, 1)."""
+        features = self.trunk(torch.cat([encoding, self.mask_encoder(alpha)], 1))
+        out = self.head(features).flatten(2).mT
+        return out, self.config.presence_logit * torch.tanh(out[..., 8:9])
+
     def place(self, raw: Tensor, centres: Tensor) -> Tensor:
         """Map raw (..., 4) to a box: each cell reaches a cell's width around its centre."""
         c = self.config
@@ -122,10 +126,10 @@ class Discovery(nn.Module):
         rejected = torch.zeros_like(presence[..., 0], dtype=torch.bool)
         if explained is not None or config.overlap < 1:
             pasted = paste_each(masks, where, config.image_size)[:, :, 0].flatten(2)
-            proposed = (pasted > _PROPOSED_MASK).float()  # (B, D, S S)
+            proposed = (pasted > PROPOSED_MASK).float()  # (B, D, S S)
             area = proposed.sum(-1) + 1e-9
             if explained is not None:
-                known = (explained > _EXPLAINED_ALPHA).float().flatten(1)[..., None]
+                known = (explained > EXPLAINED_ALPHA).float().flatten(1)[..., None]
                 rejected = (proposed @ known)[..., 0] / area >= config.explained
             if config.overlap < 1:
                 shared = (proposed @ proposed.mT) / area[..., None]

@@ -1,5 +1,6 @@
 """Following tracked objects from frame to frame, and the learned prior of how they move."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,11 +12,28 @@ from smorl.representations.scalor.model.networks import GlimpseDecoder, GlimpseE
 from smorl.representations.scalor.model.settings import ScalorConfig
 from smorl.representations.scalor.model.slots import PRIOR_STATE, Slots
 
+Cut = Callable[[Tensor, Tensor, int], Tensor]  # boxes out of pictures, as `geometry.crop`
+
 _ATTENTION = 128
 _EDGE = 1.05  # Release: places are clamped to this.
 _STAYS = 2.0  # Release: added to the presence output, since tracked objects usually stay.
 _HIDDEN_PRIOR = 1e-8  # presence prior of an object behind another, as for rejected proposals
 _PRIOR_STAYS = 5.0  # Release: the same in the prior.
+
+
+@dataclass(frozen=True)
+class Inference:
+    """What a frame tells about tracked objects: latents (..., .), and what they were drawn from."""
+
+    what: Tensor
+    where: Tensor
+    depth: Tensor
+    bias: Tensor
+    state: Tensor
+    logit: Tensor  # of presence
+    what_q: Normal
+    bias_q: Normal
+    depth_q: Normal
 
 
 @dataclass(frozen=True)
@@ -41,12 +59,15 @@ class PropagationPrior(nn.Module):
         self.cell = nn.LSTMCell(128, PRIOR_STATE)
         self.heads = nn.Linear(PRIOR_STATE, sum(self.sizes))
 
-    def forward(self, slots: Slots, action: Tensor) -> Prediction:
-        moved = action[:, None].expand(-1, slots.what.shape[1], -1)
+    def advance(self, slots: Slots, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Return hidden and cell state of objects (..., .), each given the action (..., A)."""
         inputs = [slots.what, slots.where, slots.bias, slots.depth, slots.presence, moved]
+        hidden, cell = slots.prior.flatten(0, -2).chunk(2, -1)
+        return self.cell(self.inputs(torch.cat(inputs, -1)).flatten(0, -2), (hidden, cell))
+
+    def forward(self, slots: Slots, action: Tensor) -> Prediction:
+        both = self.advance(slots, each(action, slots))
         batch, count = slots.alive.shape
-        hidden, cell = slots.prior.flatten(0, 1).chunk(2, -1)
-        both = self.cell(self.inputs(torch.cat(inputs, -1)).flatten(0, 1), (hidden, cell))
         out = self.heads(both[0]).reshape(batch, count, -1)
         what, bias, depth, presence = out.split(self.sizes, -1)
         state = torch.cat(both, -1).reshape(batch, count, -1)
@@ -104,26 +125,9 @@ class Propagation(nn.Module):
         the fast model). Returns slots, their colours (None unless asked to `paint`) and masks,
         and the KL terms (B,).
         """
-        config = self.config
-        seen = self._attention(slots, pictures, encoding)
-        moved = action[:, None].expand(-1, slots.what.shape[1], -1)
-        inputs = [slots.where, slots.presence, slots.what, slots.bias, seen, moved]
-        batch, count = slots.alive.shape
-        state = self.cell(
-            self.inputs(torch.cat(inputs, -1)).flatten(0, 1), slots.state.flatten(0, 1)
-        ).reshape(batch, count, -1)
-        bias_q = Normal.of(
-            self.bias(torch.cat([state, slots.what, slots.where, slots.bias, seen], -1)), -2.0
-        )
-        bias = sampler.normal(bias_q.mean, bias_q.std)
-        where = self.move(slots.where, bias)
-        what_q = self._look(image, where, state, seen)
-        what = sampler.normal(what_q.mean, what_q.std)
-        depth_q = Normal.of(self.depth(torch.cat([state, what, seen], -1)))
-        depth = sampler.normal(depth_q.mean, depth_q.std)
-        logit = config.presence_logit * torch.tanh(
-            self.presence(torch.cat([state, where, bias, what], -1)) + _STAYS
-        )
+        config, moved = self.config, each(action, slots)
+        found = self.infer(slots, image, pictures, encoding, moved, sampler, crop)
+        what, where, depth, logit = found.what, found.where, found.depth, found.logit
         presence = sampler.presence(logit)
         absence = slots.absence + 1 - presence.detach()
         alive = slots.alive & (absence[..., 0] < config.dies)
@@ -138,15 +142,47 @@ class Propagation(nn.Module):
         )
         weight, exists = presence[..., 0], slots.alive
         kl = {
-            "what": (weight * what_q.kl(prior.what)).sum(1),
-            "where": (weight * bias_q.kl(prior.bias)).sum(1),
-            "depth": (weight * depth_q.kl(prior.depth)).sum(1),
+            "what": (weight * found.what_q.kl(prior.what)).sum(1),
+            "where": (weight * found.bias_q.kl(prior.bias)).sum(1),
+            "depth": (weight * found.depth_q.kl(prior.depth)).sum(1),
             "presence": (exists * bernoulli_kl(logit, stays)[..., 0]).sum(1),
         }
-        new = Slots(
-            what, where, depth, presence, bias, state, prior.state, absence, alive, slots.ids
-        )
+        latents = what, where, depth, presence, found.bias, found.state
+        new = Slots(*latents, prior.state, absence, alive, slots.ids)
         return new, colours, masks, kl
+
+    def infer(
+        self,
+        slots: Slots,
+        image: Tensor,
+        pictures: Tensor,
+        encoding: Tensor,
+        moved: Tensor,
+        sampler: Sampler,
+        cut: Cut,
+    ) -> Inference:
+        """What is seen of objects (..., .), each given the action (..., A) that led there.
+
+        `cut` cuts their boxes out of pictures.
+        """
+        seen = self._attention(slots, pictures, encoding, cut)
+        inputs = [slots.where, slots.presence, slots.what, slots.bias, seen, moved]
+        state = self.cell(
+            self.inputs(torch.cat(inputs, -1)).flatten(0, -2), slots.state.flatten(0, -2)
+        ).reshape(slots.state.shape)
+        bias_q = Normal.of(
+            self.bias(torch.cat([state, slots.what, slots.where, slots.bias, seen], -1)), -2.0
+        )
+        bias = sampler.normal(bias_q.mean, bias_q.std)
+        where = self.move(slots.where, bias)
+        what_q = self._look(cut(image, where, self.config.glimpse), state, seen)
+        what = sampler.normal(what_q.mean, what_q.std)
+        depth_q = Normal.of(self.depth(torch.cat([state, what, seen], -1)))
+        depth = sampler.normal(depth_q.mean, depth_q.std)
+        logit = self.config.presence_logit * torch.tanh(
+            self.presence(torch.cat([state, where, bias, what], -1)) + _STAYS
+        )
+        return Inference(what, where, depth, bias, state, logit, what_q, bias_q, depth_q)
 
     @torch.no_grad()
     def _hidden(self, masks: Tensor, where: Tensor, depth: Tensor, alive: Tensor) -> Tensor:
@@ -189,22 +225,27 @@ class Propagation(nn.Module):
             alive=alive,
         )
 
-    def _attention(self, slots: Slots, pictures: Tensor, encoding: Tensor) -> Tensor:
-        """What is around each object's last place, (B, N, 128)."""
+    def _attention(self, slots: Slots, pictures: Tensor, encoding: Tensor, cut: Cut) -> Tensor:
+        """What is around each object's last place, (..., 128)."""
         place = slots.where[..., 2:]
         around = torch.cat([torch.full_like(place, 0.5), place], -1)
-        near = crop(self.near(encoding), around, 2)  # Release: 2x2 cells of the encoding
-        seen = self.attend(near.flatten(2))
+        near = cut(self.near(encoding), around, 2)  # Release: 2x2 cells of the encoding
+        seen = self.attend(near.flatten(-3))
         if self.window is None:
             return seen
         # The encoding is too coarse to place an object within a pixel; the picture is not.
         around = torch.cat([torch.full_like(place, self.config.window), place], -1)
-        return seen + self.window(crop(pictures, around, self.config.glimpse))
+        return seen + self.window(cut(pictures, around, self.config.glimpse))
 
-    def _look(self, image: Tensor, where: Tensor, state: Tensor, seen: Tensor) -> Normal:
+    def _look(self, glimpse: Tensor, state: Tensor, seen: Tensor) -> Normal:
         """Posterior of what: the glimpse and the memory of it, gated (Release)."""
-        look = Normal.of(self.glimpses[0](crop(image, where, self.config.glimpse)))
+        look = Normal.of(self.glimpses[0](glimpse))
         memory = Normal.of(self.recall(state))
         forget, enter = torch.sigmoid(self.gate(torch.cat([state, seen], -1))).chunk(2, -1)
         mean = enter * look.mean + forget * memory.mean
         return Normal(mean, nn.functional.softplus(enter * look.std + forget * memory.std))
+
+
+def each(action: Tensor, slots: Slots) -> Tensor:
+    """Return the action of each row (B, A) for each of its slots, (B, N, A)."""
+    return action[:, None].expand(-1, slots.what.shape[1], -1)

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from smorl.representations.scalor.model.scalor import Scalor, State
+from smorl.representations.scalor.kernels import births
+from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.slots import Slots
+from smorl.representations.scalor.tracking.flat import plain
 from smorl.representations.scalor.tracking.search import keeps_colour, same_thing, search, stay
 
 # Normalised difference of looks from one frame to the next beyond which a tracked object has become
@@ -45,10 +47,18 @@ class Memory:
         return slots, torch.where(slots.alive, age, 0), found
 
 
+def stirring(before: Slots, slots: Slots, memory: Memory, what_basis: Tensor) -> Tensor:
+    """The rows (R,) in which `remember` has something to do: elsewhere all go on as they were."""
+    known = plain(before.alive, before.ids, before.what)
+    live = plain(slots.alive, slots.ids, slots.what, memory.slots.alive, what_basis)
+    return torch.from_numpy(births.stirring(*known, *live, TURNED)).nonzero()[:, 0]
+
+
 def remember(
     model: Scalor,
     before: Slots,
-    state: State,
+    slots: Slots,
+    next_id: Tensor,
     memory: Memory,
     images: Tensor,
     covered: Tensor,
@@ -56,8 +66,8 @@ def remember(
     limit: int,
     same: float,
     look: bool = True,
-) -> tuple[State, Memory]:
-    """Update the memory after a frame; return the state with restored IDs, and the memory.
+) -> tuple[Slots, Tensor, Memory]:
+    """Update the memory after a frame; return slots with restored IDs, the next ID, the memory.
 
     `before` are the objects of the frame before, with the looks they are known by. An object that
     looks like a remembered one (normalised what distance below `same`) is that one, and gets its
@@ -67,8 +77,8 @@ def remember(
     `covered` (B, 1, S, S) says where something stands before the background.
     """
     alike = _Alike(model, images if look else None, what_basis, same)
-    slots, kept = _come_back(state.slots, memory.slots, alike)
-    state, lost = _go_missing(before, replace(state, slots=slots), alike)
+    slots, kept = _come_back(slots, memory.slots, alike)
+    slots, next_id, lost = _go_missing(before, slots, next_id, alike)
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
     count = slots.alive.shape[1]
@@ -77,10 +87,10 @@ def remember(
     found = search(model, held, images, covered) if look else stay(held)
     age = torch.where(found.shows, age.clamp_max(1), age)
     alive = held.alive & (age <= limit) & found.possible
-    held, slots = replace(found.slots, alive=alive), state.slots
+    held = replace(found.slots, alive=alive)
     slots, alive = _merge_views(slots, held, *same_thing(model, slots, held, found.shows & alive))
     held = replace(held, alive=alive, ids=torch.where(alive, held.ids, -1))
-    return replace(state, slots=slots), Memory(held, torch.where(alive, age, 0))
+    return slots, next_id, Memory(held, torch.where(alive, age, 0))
 
 
 @dataclass(frozen=True)
@@ -130,12 +140,13 @@ def _come_back(live: Slots, remembered: Slots, alike: _Alike) -> tuple[Slots, Sl
     return replace(live, ids=torch.where(back.any(1), ids, live.ids)), kept
 
 
-def _go_missing(before: Slots, state: State, alike: _Alike) -> tuple[State, Slots]:
-    """Return the state, with new IDs for what took a slot over, and the objects that are lost.
+def _go_missing(
+    before: Slots, slots: Slots, next_id: Tensor, alike: _Alike
+) -> tuple[Slots, Tensor, Slots]:
+    """Return slots, with new IDs for what took one over, the next ID, and objects that are lost.
 
     A slot whose place still shows the old colour was not taken over.
     """
-    slots = state.slots
     gap = alike.gap(before, slots)
     named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
     steady = (named & (gap <= TURNED)).any(2)
@@ -144,9 +155,9 @@ def _go_missing(before: Slots, state: State, alike: _Alike) -> tuple[State, Slot
     turned = alike.turned(before, slots, gap, named & (before.alive & ~double)[..., None])
     lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double)
     thief = turned.any(1)
-    fresh = torch.cumsum(thief, 1) - 1 + state.next_id[:, None]
+    fresh = torch.cumsum(thief, 1) - 1 + next_id[:, None]
     slots = replace(slots, ids=torch.where(thief, fresh, slots.ids))
-    return replace(state, slots=slots, next_id=state.next_id + thief.sum(1)), lost
+    return slots, next_id + thief.sum(1), lost
 
 
 def _merge_views(
@@ -218,9 +229,13 @@ def _same(slots: Slots, ids: Tensor) -> Tensor:
 
 
 def _pick(one: Slots, two: Slots, chosen: Tensor) -> Slots:
+    """Pick slots of both together, by their places `chosen` (B, N) in the second dimension."""
+    batch, count = chosen.shape
+    both = one.alive.shape[1] + two.alive.shape[1]
+    index = (chosen + both * torch.arange(batch)[:, None]).flatten()
+
     def take(a: Tensor, b: Tensor) -> Tensor:
-        both = torch.cat([a, b], 1)
-        index = chosen if both.dim() == 2 else chosen[..., None].expand(-1, -1, both.shape[-1])
-        return both.gather(1, index)
+        found = torch.cat([a, b], 1).flatten(0, 1).index_select(0, index)
+        return found.view(batch, count, *a.shape[2:])
 
     return Slots(**{name: take(getattr(one, name), getattr(two, name)) for name in vars(one)})

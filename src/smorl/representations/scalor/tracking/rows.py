@@ -28,6 +28,11 @@ def mix_rows(mask: Tensor, one, two) -> Any:
     return _walk(choose, one, two)
 
 
+def put_rows(whole, index: Tensor, rows) -> Any:
+    """Return `whole` with other `rows` in the places `index` (R,)."""
+    return _walk(lambda all_of, some: all_of.index_copy(0, index, some), whole, rows)
+
+
 def _walk(function, *nouns) -> Any:
     first = nouns[0]
     if isinstance(first, Tensor):

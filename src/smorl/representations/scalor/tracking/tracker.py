@@ -12,22 +12,25 @@ from smorl.errors import InvalidInput
 from smorl.representations.base import Drawing
 from smorl.representations.scalor.model.geometry import paste_each
 from smorl.representations.scalor.model.scalor import Scalor, State
-from smorl.representations.scalor.model.slots import Slots, nearness
+from smorl.representations.scalor.model.slots import nearness
 from smorl.representations.scalor.tracking.carry import Carry
 from smorl.representations.scalor.tracking.hand import Hand
-from smorl.representations.scalor.tracking.masks import extent_of, visible_pixels
-from smorl.representations.scalor.tracking.memory import Looks, Memory, as_known, remember, smoothed
+from smorl.representations.scalor.tracking.memory import (
+    Looks,
+    Memory,
+    as_known,
+    remember,
+    smoothed,
+    stirring,
+)
 from smorl.representations.scalor.tracking.online import Sketch, paint, track, unlike_background
 from smorl.representations.scalor.tracking.places import motion_of, settled
-from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows
-from smorl.representations.scalor.tracking.search import own_masks
+from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows, put_rows
 from smorl.representations.scalor.tracking.settings import TrackerConfig
+from smorl.representations.scalor.tracking.standing import drop_ghosts, places_of
 from smorl.types import ObjectLayout, ObjectSet
 
-_LEAST_PIXELS = 8  # an object that covers fewer is not there
-_WHOLE = 2.0  # image coordinates: as much as a picture holds
 DEFAULT_SAME = 0.5  # where no perception says better: codes of different objects are sqrt(2) apart
-_ALIKE = 0.7  # share of the matching distance within which two objects of a frame look the same
 
 
 class ScalorTracker:
@@ -100,21 +103,10 @@ class ScalorTracker:
             state, frame = self._begin(carry.state, images, action)
         else:
             state, frame = self._mixed(carry.state, images, action)
-        memory, state = carry.memory, self._drop_ghosts(state)
+        memory, state = carry.memory, drop_ghosts(self.model, state)
         if self.config.memory:
             # An ID counts discoveries, so identities must be restored before anything is lost.
-            state, memory = remember(
-                self.model,
-                as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.looks.what),
-                state,
-                memory,
-                images,
-                unlike_background(images, frame),
-                self.what_basis,
-                self.config.memory,
-                self.same,
-                self.config.search,
-            )
+            state, memory = self._remember(carry, state, frame, images)
         return self._report(carry, state, memory, frame, images)
 
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
@@ -177,6 +169,32 @@ class ScalorTracker:
         two = self._begin(pick_rows(state, off), images[off], action[off])
         return join_rows(one[0], two[0], order), join_rows(one[1], two[1], order)
 
+    def _remember(
+        self, carry: Carry, state: State, frame: Sketch, images: Tensor
+    ) -> tuple[State, Memory]:
+        """Update the memory and the IDs, in the rows where somebody is missing or changed."""
+        memory, slots = carry.memory, state.slots
+        before = as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.looks.what)
+        rows = stirring(before, slots, memory, self.what_basis)
+        if not len(rows):
+            return state, memory
+        some, next_id, kept = remember(
+            self.model,
+            before.rows(rows),
+            slots.rows(rows),
+            state.next_id[rows],
+            pick_rows(memory, rows),
+            images[rows],
+            unlike_background(images, frame, rows),
+            self.what_basis,
+            self.config.memory,
+            self.same,
+            self.config.search,
+        )
+        slots = replace(slots, ids=slots.ids.index_copy(0, rows, some.ids))
+        state = replace(state, slots=slots, next_id=state.next_id.index_copy(0, rows, next_id))
+        return state, put_rows(memory, rows, kept)
+
     def _report(
         self, carry: Carry, state: State, memory: Memory, frame: Sketch, images: Tensor
     ) -> tuple[Carry, ObjectSet]:
@@ -191,16 +209,12 @@ class ScalorTracker:
             self.config.smooth,
             self.config.patience,
         )
-        masks = self.model.decoder.masks(objects.what)
         what = (looks.what - self.what_mean) @ self.what_basis
-        present = objects.alive
-        if self.config.unique:
-            present = present & ~self._double(what, masks, objects, age)
+        present, place, extent = places_of(
+            self.model, self.config, self.same, objects, what, age, images
+        )
         share = (age / max(1, self.config.memory))[..., None].float()
         shown = present[..., None]
-        if self.config.own_masks:
-            masks = own_masks(self.model, replace(objects, alive=present), masks, images)
-        place, extent = extent_of(masks, objects.where, self.config.foot or _WHOLE)
         if self.hand is not None:
             place = self.hand.put(images, what, present, place)
         depth = nearness(objects) if self.config.depth_order else objects.depth
@@ -218,23 +232,6 @@ class ScalorTracker:
         )
         numbers = (age.numpy(), ids.numpy(), new.numpy())
         return Carry(state, memory, objects, *numbers, looks, place, frame), found
-
-    def _drop_ghosts(self, state: State) -> State:
-        """Drop objects that show next to nothing in the picture: an empty box is no object."""
-        slots = state.slots
-        masks = self.model.decoder.masks(slots.what)
-        pixels = visible_pixels(masks, slots.where, self.model.config.image_size)
-        shown = slots.alive & (pixels >= _LEAST_PIXELS)
-        ids = torch.where(shown, slots.ids, -1)
-        return replace(state, slots=replace(slots, alive=shown, ids=ids), new=state.new & shown)
-
-    def _double(self, what: Tensor, masks: Tensor, objects: Slots, age: Tensor) -> Tensor:
-        """Which objects (B, N) are a smaller view of another one that looks the same."""
-        alike = torch.cdist(what, what) < _ALIKE * self.same
-        area = masks.sum((2, 3, 4)) * objects.where[..., 0] * objects.where[..., 1]
-        area = area / (1 + age)
-        larger = area[:, None] > area[..., None]  # (B, i, j): j is larger than i
-        return (alike & larger & objects.alive[:, None]).any(2)
 
     def _images(self, observation: np.ndarray) -> Tensor:
         size = self.model.config.image_size
