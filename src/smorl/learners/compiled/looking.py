@@ -12,6 +12,8 @@ import numpy as np
 
 from smorl.learners.compiled.jit import kernel, part
 
+_SAMPLES = 64  # turned into columns together, so that they stay in the cache
+
 
 @kernel
 def look(
@@ -24,16 +26,19 @@ def look(
     offsets is still to be squashed.
     """
     slots, used, count = present.shape[1], len(shift), len(present)
-    for f in range(used):
-        _turn(raw_goal, f, shift[f], scale[f], goal[f])
     flat = raw.reshape((count, slots * raw.shape[2]))
     for n in range(slots):
         for b in range(count):
             mask[n, b] = 0 if present[b, n] else -1e9
+    for begin in range(0, count, _SAMPLES):
+        end = min(begin + _SAMPLES, count)
         for f in range(used):
-            _turn(flat, n * raw.shape[2] + f, shift[f], scale[f], objects[n, f])
-            for b in range(count):
-                objects[n, f, b] = objects[n, f, b] if mask[n, b] == 0 else 0
+            _turn(raw_goal[begin:end], f, shift[f], scale[f], goal[f, begin:end])
+        for n in range(slots):
+            for f in range(used):
+                into, column = objects[n, f, begin:end], n * raw.shape[2] + f
+                _turn(flat[begin:end], column, shift[f], scale[f], into)
+                _hide(mask[n, begin:end], into)
     if relative or matched:
         _find_like(objects, mask, goal, what, like)
     if relative:
@@ -46,6 +51,14 @@ def look(
 def _turn(raw, column, shift, scale, into):
     for b in range(len(into)):
         into[b] = (raw[b, column] - shift) * scale
+
+
+@part
+def _hide(mask, row):
+    """What is absent is zero."""
+    zero = row.dtype.type(0)
+    for b in range(len(row)):
+        row[b] = row[b] if mask[b] == zero else zero
 
 
 @kernel
