@@ -31,8 +31,7 @@ def attend(queries, goal, objects, mask, extras, seen, weights, pooled):
             score = weights[q, n]
             for b in range(count):
                 score[b] = mask[n, b]
-            for f in range(width):
-                _add_product(objects[n, f], seen[q * width + f], score)
+            _add_products(objects[n], seen[q * width : (q + 1) * width], score)
             for b in range(count):
                 higher = n == 0 or score[b] > top[b]
                 top[b] = score[b] if higher else top[b]
@@ -43,17 +42,11 @@ def attend(queries, goal, objects, mask, extras, seen, weights, pooled):
             _exponentials(score)
             for b in range(count):
                 total[b] = score[b] if n == 0 else total[b] + score[b]
-        into = pooled[q // asked]
-        at = (q % asked) * width
         for n in range(slots):
-            score = weights[q, n]
             for b in range(count):
-                score[b] /= total[b]
-            for f in range(width):
-                if n == 0:
-                    _set_product(objects[n, f], score, into[at + f])
-                else:
-                    _add_product(objects[n, f], score, into[at + f])
+                weights[q, n, b] /= total[b]
+        at = (q % asked) * width
+        _weigh(weights[q], objects, pooled[q // asked, at : at + width])
     tail = len(goal) - 1
     for c in range(members):
         for f in range(tail):
@@ -71,40 +64,56 @@ def attend_back(to_pooled, goal, objects, weights, to_seen, to_queries):
     asked = len(weights) // len(to_pooled)
     slopes, mean = np.empty((slots, count), objects.dtype), np.empty(count, objects.dtype)
     for q in range(len(weights)):
-        given = to_pooled[q // asked]
-        at, first = (q % asked) * width, q * width
+        at = (q % asked) * width
+        given = to_pooled[q // asked, at : at + width]
+        for b in range(count):
+            mean[b] = 0
         for n in range(slots):
-            for f in range(width):
-                if f == 0:
-                    _set_product(objects[n, f], given[at + f], slopes[n])
-                else:
-                    _add_product(objects[n, f], given[at + f], slopes[n])
-            if n == 0:
-                _set_product(weights[q, n], slopes[n], mean)
-            else:
-                _add_product(weights[q, n], slopes[n], mean)
-        for n in range(slots):
-            slope = slopes[n]
             for b in range(count):
-                slope[b] = weights[q, n, b] * (slope[b] - mean[b])
-            for f in range(width):
-                if n == 0:
-                    _set_product(objects[n, f], slope, to_seen[first + f])
-                else:
-                    _add_product(objects[n, f], slope, to_seen[first + f])
+                slopes[n, b] = 0
+            _add_products(objects[n], given, slopes[n])
+            _add_one(weights[q, n], slopes[n], mean)
+        for n in range(slots):
+            for b in range(count):
+                slopes[n, b] = weights[q, n, b] * (slopes[n, b] - mean[b])
+        _weigh(slopes, objects, to_seen[q * width : (q + 1) * width])
     np.dot(to_seen, goal.T, to_queries)
 
 
 @part
-def _set_product(x, y, out):
-    for b in range(len(out)):
-        out[b] = x[b] * y[b]
+def _add_products(x, y, out):
+    """Add products of rows x (K, B) and y (K, B) to out (B,), two rows at a time."""
+    pairs = len(x) // 2
+    for k in range(pairs):
+        _add_two(x[2 * k], y[2 * k], x[2 * k + 1], y[2 * k + 1], out)
+    if len(x) > 2 * pairs:
+        _add_one(x[2 * pairs], y[2 * pairs], out)
 
 
 @part
-def _add_product(x, y, out):
+def _add_two(x, y, v, w, out):
+    for b in range(len(out)):
+        out[b] += x[b] * y[b] + v[b] * w[b]
+
+
+@part
+def _add_one(x, y, out):
     for b in range(len(out)):
         out[b] += x[b] * y[b]
+
+
+@part
+def _weigh(weights, objects, out):
+    """out (F, B): sums over slots of weights (N, B) times objects (N, F, B)."""
+    slots, width, count = objects.shape
+    for f in range(width):
+        row = out[f]
+        for b in range(count):
+            row[b] = weights[0, b] * objects[0, f, b]
+        for n in range(1, slots - 1, 2):
+            _add_two(weights[n], objects[n, f], weights[n + 1], objects[n + 1, f], row)
+        if slots % 2 == 0:
+            _add_one(weights[slots - 1], objects[slots - 1, f], row)
 
 
 @kernel

@@ -124,8 +124,8 @@ class Engine:
         self._descend(self._critic)
         follow(self._target, self._critic.values, config.target_rate)
         sac.updates += 1
-        values = torch.tensor([*report.values()], dtype=batch.reward.dtype)
-        return dict(zip(report, values, strict=True))
+        values = torch.from_numpy(np.array([*report.values()], self._action.dtype))
+        return dict(zip(report, values.unbind(), strict=True))
 
     def _act(self, noise: np.ndarray, due: bool) -> None:
         """Draw the policy's actions for what follows, and for what is now if they are needed."""

@@ -12,6 +12,7 @@ from smorl.learners.compiled.layers import (
     begin_back,
     finish,
     head,
+    head_bias,
     join,
     join_back,
     layer,
@@ -52,6 +53,14 @@ class CompiledNetwork:
         scaled = rows if mlp.norm else 0
         self._kept = [(arrays(members, kept, size), arrays(members, scaled)) for size in sizes]
         self.output = self._out[-1]
+        self._members = [
+            (
+                [x[c : c + 1] for x in self._out],
+                [(x[c : c + 1], y[c : c + 1]) for x, y in self._kept],
+                [(x[c : c + 1], y[c : c + 1]) for x, y in self._layers],
+            )
+            for c in range(members)
+        ]
 
     def learn(self, grads: Numbers) -> None:
         """Prepare for gradients; `grads` gives those of a parameter."""
@@ -94,28 +103,32 @@ class CompiledNetwork:
 
     def go_on(self, stop: int) -> None:
         """Fill rows 0 to `stop` of the output."""
-        for i, (weight, bias) in enumerate(self._layers[1:-1], 1):
-            layer(self._out[i - 1], weight, bias, self._out[i], *self._kept[i], stop, *self._act)
-        head(self._out[-2], *self._layers[-1], self.output, stop)
+        # One member after the other: what a layer hands to the next is then still in the cache.
+        for out, kept, layers in self._members:
+            for i in range(1, len(layers) - 1):
+                layer(out[i - 1], *layers[i], out[i], *kept[i], stop, *self._act)
+            head(out[-2], *layers[-1], out[-1], stop)
 
     def back(self, start: int, stop: int, learn: int) -> None:
         """Go back from `to_output` to the first layer's sum, rows `start` to `stop`.
 
         Weights learn from rows `start` to `learn`.
         """
+        head_bias(self.to_output, self._grads[-1][1], start, learn)
+        to_biases = [self._torso.to_bias, *(bias for _, bias in self._grads[1:])]
         for i in range(len(self._layers) - 1, 0, -1):
             layer_back(
-                self._to_out[i], self._out[i - 1], self._layers[i][0], *self._grads[i],
-                self._to_out[i - 1], *self._kept[i - 1], start, stop, learn, *self._act,
+                self._to_out[i], self._out[i - 1], self._layers[i][0], self._grads[i][0],
+                self._to_out[i - 1], to_biases[i - 1], *self._kept[i - 1], start, stop, learn,
+                *self._act,
             )  # fmt: skip
 
     def back_to_torso(self, side: Side, start: int) -> None:
         """All gradients before the first layer's sum; rows `start` on saw that side, the last."""
         torso = self._torso
         begin_back(
-            self._to_out[0], self._pooled, torso.weight, torso.to_weight, torso.to_bias,
-            self._to_pooled, start,
-        )  # fmt: skip
+            self._to_out[0], self._pooled, torso.weight, torso.to_weight, self._to_pooled, start
+        )
         torso.back(side, self._to_pooled)
 
     def back_to_joining(self, action: np.ndarray) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from smorl.learners.compiled.looking import hand_over, look
+from smorl.learners.compiled.looking import look
 from smorl.learners.compiled.memory import Arrays
 from smorl.learners.networks import Inputs
 
@@ -14,9 +13,8 @@ from smorl.learners.networks import Inputs
 class Side:
     """One end: objects (N, F, B), mask (N, B), goal (G + 1, B) and extras (M, B)."""
 
-    def __init__(self, inputs: Inputs, objects: np.ndarray, arrays: Arrays) -> None:
-        slots, _, batch = objects.shape
-        self.objects, self.mask = objects, arrays(slots, batch)
+    def __init__(self, inputs: Inputs, batch: int, slots: int, arrays: Arrays) -> None:
+        self.objects, self.mask = arrays(slots, inputs.features, batch), arrays(slots, batch)
         self.goal = arrays(inputs.used.stop + 1, batch)
         self.goal[-1] = 1
         self.extras = arrays(inputs.extra, batch)
@@ -27,12 +25,8 @@ class Sides:
     """Both ends: what follows, and what is now."""
 
     def __init__(self, inputs: Inputs, batch: int, slots: int, arrays: Arrays) -> None:
-        objects = arrays(2, slots, inputs.features, batch)
-        self.following, self.now = (Side(inputs, part, arrays) for part in objects)
+        self.following, self.now = (Side(inputs, batch, slots, arrays) for _ in range(2))
         self._inputs = inputs
-        # Torch's tanh takes many at once, numba's does not.
-        sharp = (inputs.features + inputs.used.stop) // 2
-        self._sharp = torch.from_numpy(objects)[:, :, sharp:]
         self._known: list[Tensor] = []
         self._arrays: list[np.ndarray] = []
 
@@ -49,16 +43,9 @@ class Sides:
         for side, seen in ((self.following, following), (self.now, now)):
             look(
                 *seen, goal, shift, scale, inputs.what.stop, places, inputs.relative,
-                inputs.matched, inputs.body, *body, side.objects, side.mask, side.goal, side.like,
-                side.hand,
+                inputs.matched, inputs.body, *body, side.objects, side.mask, side.goal,
+                side.extras, side.like, side.hand,
             )  # fmt: skip
-        if inputs.relative:
-            self._sharp.tanh_()
-        if inputs.extra:
-            for side in (self.following, self.now):
-                hand_over(
-                    side.objects, side.like, side.hand, inputs.matched, inputs.body, side.extras
-                )
 
     def _numbers(self) -> list[np.ndarray]:
         """What `Inputs` knows, as arrays; it learns some of it in the course of a run."""
