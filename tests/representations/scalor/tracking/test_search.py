@@ -5,12 +5,11 @@ import pytest
 import torch
 
 from smorl.representations.scalor.kernels import colours
-from smorl.representations.scalor.kernels.boxes import centres
 from smorl.representations.scalor.tracking.masks import extent_of
 from smorl.representations.scalor.tracking.search import _REACH, own_masks
 
 AXES = (0.1, 0.13)
-LINE = torch.from_numpy(centres(colours.POINTS)) * _REACH
+LINE = ((2 * torch.arange(colours.POINTS) + 1) / colours.POINTS - 1) * _REACH
 DOWN, ACROSS = torch.meshgrid(LINE, LINE, indexing="ij")
 SPACING = float(ACROSS[0, 1] - ACROSS[0, 0])
 PLACES = [(0.0, 0.0), (0.1, -0.05), (-0.13, 0.07)]
@@ -67,7 +66,7 @@ class TwoThings:
         disc = (line[:, None] ** 2 + line**2 < 1).float()
         masks = torch.stack([self.bar, disc])[:, :, None]
         paint = torch.tensor([GREY, BLUE])[:, None, :, None].expand(2, 32, 3, 32)
-        which = what[:, 0].long()
+        which = what[..., 0].long()
         return paint[which], masks[which]
 
 

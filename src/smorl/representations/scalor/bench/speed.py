@@ -1,10 +1,10 @@
 """Speed of perception: training, its parts, tracking, and sampling against `grid_sample`.
 
 Models have random weights and pictures are noise. Training has static shapes, so that its cost does
-not depend on what is found; tracking costs more the more is found, which noise exaggerates (`smorl
-bench loop` tracks real frames). The sides of a comparison take turns within one run, and medians are
-reported, of wall-clock and of CPU time. On a machine busy with other things trust ratios, and the
-CPU columns at one thread.
+not depend on what is found; tracking costs more the more is found, which noise exaggerates
+(`smorl bench loop` tracks real frames). The sides of a comparison take turns within one run, and
+medians are reported, of wall-clock and of CPU time. On a machine busy with other things trust
+ratios, and the CPU columns at one thread.
 """
 
 import sys

@@ -1,48 +1,13 @@
-"""Who is there after a frame: which proposals become objects, in which slot, and who is missing."""
+"""Who is there after a frame: who is in which slot, and where somebody is missing."""
 
 from math import sqrt
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.boxes import overlap, paste
-from smorl.representations.scalor.kernels.compiled import compiled
-from smorl.representations.scalor.model.discovery import EXPLAINED_ALPHA, PROPOSED_MASK
+from smorl.representations.scalor.kernels.compiled import kernel
 
 
-@compiled
-def judge(rows, masks, where, alpha, free, explained, most):
-    """Which proposals (M,) are accepted: not explained by `alpha` (B, 1, S, S), and room for them.
-
-    `rows` ascend, and within a picture the surest comes first. One that overlaps what is covered
-    by the share `explained` is rejected, and one that a surer one covers by more than `most`. Of
-    the others at most `free` (B,) are accepted in a picture, the surest.
-    """
-    count, size = len(rows), alpha.shape[-1]
-    accepted = np.zeros(count, np.bool_)
-    on, canvas = np.zeros((count, size, size), np.bool_), np.empty((size, size), np.float32)
-    ends, taken = np.zeros((count, 4), np.int64), np.zeros(len(free), np.int64)
-    standing = np.ones(count, np.bool_)
-    for m in range(count):
-        top, bottom, left, right = paste(masks[m], where[m], canvas)
-        ends[m] = top, bottom, left, right
-        area, known = 0, 0
-        for y in range(top, bottom):
-            for x in range(left, right):
-                if canvas[y, x] > PROPOSED_MASK:
-                    on[m, y, x] = True
-                    area += 1
-                    known += alpha[rows[m], 0, y, x] > EXPLAINED_ALPHA
-        standing[m] = known / max(area, 1) < explained
-        for other in range(m if most < 1 else 0):
-            if rows[other] == rows[m] and standing[other] and standing[m]:
-                standing[m] = overlap(on, ends, m, other) / max(area, 1) <= most
-        if standing[m] and taken[rows[m]] < free[rows[m]]:
-            accepted[m] = True
-            taken[rows[m]] += 1
-    return accepted
-
-
-@compiled
+@kernel
 def arrange(rows, alive, ids, found_rows, born, slots, next_id):
     """Put tracked objects (M,) that are alive, then those `born` (D,), into `slots` per picture.
 
@@ -69,7 +34,7 @@ def arrange(rows, alive, ids, found_rows, born, slots, next_id):
     return source, names, new, free_id
 
 
-@compiled
+@kernel
 def stirring(before_alive, before_ids, before, alive, ids, now, remembered, basis, turned):
     """In which pictures (B,) somebody is missing, changed or remembered.
 

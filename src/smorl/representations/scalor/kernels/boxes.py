@@ -11,18 +11,18 @@ from math import floor
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.compiled import compiled
+from smorl.representations.scalor.kernels.compiled import kernel, part
 
 
-@compiled
-def centres(count):
+@part
+def _centres(count):
     """The middles (count,) of as many equal parts of [-1, 1], rounded as PyTorch does."""
     odd = (2 * np.arange(count) + 1).astype(np.float32)
     return odd / np.float32(count) - np.float32(1)
 
 
-@compiled
-def read_at(points, count, low, high, below, above):
+@part
+def _read_at(points, count, low, high, below, above):
     """How to read `count` samples at `points`: two neighbours each, and their weights.
 
     Beyond the samples are zeros, as in `grid_sample`.
@@ -36,24 +36,24 @@ def read_at(points, count, low, high, below, above):
         above[i] = share if 0 <= first + 1 < count else 0.0
 
 
-@compiled
-def axes_of_cut(box, glimpse, size):
+@part
+def _axes_of_cut(box, glimpse, size):
     """Neighbours (2, 2, G) and weights (2, 2, G) along x and y that read a box's points."""
     near, share = np.empty((2, 2, glimpse), np.int64), np.empty((2, 2, glimpse), np.float32)
-    grid = centres(glimpse)
+    grid = _centres(glimpse)
     for axis in range(2):
         points = (box[2 + axis] + box[axis] * grid + 1) * (size / 2) - 0.5
-        read_at(points, size, near[axis, 0], near[axis, 1], share[axis, 0], share[axis, 1])
+        _read_at(points, size, near[axis, 0], near[axis, 1], share[axis, 0], share[axis, 1])
     return near, share
 
 
-@compiled
+@kernel
 def cut(pictures, rows, where, glimpse):
     """Cut boxes out of pictures (B, C, S, S): (M, G, C, G)."""
     channels = pictures.shape[1]
     out = np.empty((len(rows), glimpse, channels, glimpse), np.float32)
     for m in range(len(rows)):
-        near, share = axes_of_cut(where[m], glimpse, pictures.shape[-1])
+        near, share = _axes_of_cut(where[m], glimpse, pictures.shape[-1])
         for g in range(glimpse):
             top, bottom = near[1, 0, g], near[1, 1, g]
             above, below = share[1, 0, g], share[1, 1, g]
@@ -67,15 +67,15 @@ def cut(pictures, rows, where, glimpse):
     return out
 
 
-@compiled
-def paste(mask, box, canvas):
+@part
+def _paste(mask, box, canvas):
     """Put a mask (G, G) at its box on a canvas (S, S); return the range it covers, y then x.
 
     Outside that range the canvas is left as it was.
     """
     glimpse, size = mask.shape[0], canvas.shape[0]
     near, share = np.empty((2, 2, size), np.int64), np.empty((2, 2, size), np.float32)
-    grid, ends = centres(size), np.zeros((2, 2), np.int64)
+    grid, ends = _centres(size), np.zeros((2, 2), np.int64)
     for axis in range(2):
         points = ((grid - box[2 + axis]) / box[axis] + 1) * (glimpse / 2) - 0.5
         for i in range(size):
@@ -86,7 +86,7 @@ def paste(mask, box, canvas):
             else:
                 points[i] = glimpse
         points = np.maximum(points, -2)
-        read_at(points, glimpse, near[axis, 0], near[axis, 1], share[axis, 0], share[axis, 1])
+        _read_at(points, glimpse, near[axis, 0], near[axis, 1], share[axis, 0], share[axis, 1])
     for y in range(ends[1, 0], ends[1, 1]):
         upper, lower = mask[near[1, 0, y]], mask[near[1, 1, y]]
         above, below = share[1, 0, y], share[1, 1, y]
@@ -98,18 +98,18 @@ def paste(mask, box, canvas):
     return ends[1, 0], ends[1, 1], ends[0, 0], ends[0, 1]
 
 
-@compiled
+@kernel
 def cover(alpha, rows, masks, presence, where):
     """Add masks, times presence (M, 1), to what is covered, alpha (B, 1, S, S), in place."""
     canvas = np.empty(alpha.shape[2:], np.float32)
     for m in range(len(rows)):
-        top, bottom, left, right = paste(masks[m], where[m], canvas)
+        top, bottom, left, right = _paste(masks[m], where[m], canvas)
         for y in range(top, bottom):
             for x in range(left, right):
                 alpha[rows[m], 0, y, x] += presence[m, 0] * canvas[y, x]
 
 
-@compiled
+@kernel
 def behind(rows, masks, where, depth, alive, size, most):
     """Which objects (M,) have more than `most` of them behind a nearer one of their picture.
 
@@ -121,7 +121,7 @@ def behind(rows, masks, where, depth, alive, size, most):
     area = np.zeros(len(rows), np.int64)
     for m in range(len(rows)):
         if alive[m]:
-            top, bottom, left, right = paste(masks[m], where[m], canvas)
+            top, bottom, left, right = _paste(masks[m], where[m], canvas)
             ends[m] = top, bottom, left, right
             for y in range(top, bottom):
                 for x in range(left, right):
@@ -130,16 +130,50 @@ def behind(rows, masks, where, depth, alive, size, most):
     for m in range(len(rows)):
         for other in range(len(rows)):
             if rows[m] == rows[other] and alive[m] and depth[m, 0] > depth[other, 0]:
-                shared = overlap(on, ends, m, other)
+                shared = _overlap(on, ends, m, other)
                 hidden[m] = hidden[m] or shared / max(area[m], 1) > most
     return hidden
 
 
-@compiled
-def overlap(on, ends, one, two):
+@part
+def _overlap(on, ends, one, two):
     """How many pixels two of the shapes on (M, S, S) share, within the range of the first."""
     shared = 0
     for y in range(ends[one, 0], ends[one, 1]):
         for x in range(ends[one, 2], ends[one, 3]):
             shared += on[one, y, x] and on[two, y, x]
     return shared
+
+
+@kernel
+def judge(rows, masks, where, alpha, free, floors, explained, most):
+    """Which proposals (M,) are accepted: not explained by `alpha` (B, 1, S, S), and room for them.
+
+    `rows` ascend, and within a picture the surest comes first. A proposal's pixels are where its
+    mask exceeds the first of two `floors`, explained ones where alpha exceeds the second. One that
+    is explained by the share `explained` is rejected, and one that a surer one covers by more than
+    `most`. Of the others at most `free` (B,) are accepted in a picture, the surest.
+    """
+    count, size = len(rows), alpha.shape[-1]
+    accepted = np.zeros(count, np.bool_)
+    on, canvas = np.zeros((count, size, size), np.bool_), np.empty((size, size), np.float32)
+    ends, taken = np.zeros((count, 4), np.int64), np.zeros(len(free), np.int64)
+    standing = np.ones(count, np.bool_)
+    for m in range(count):
+        top, bottom, left, right = _paste(masks[m], where[m], canvas)
+        ends[m] = top, bottom, left, right
+        area, known = 0, 0
+        for y in range(top, bottom):
+            for x in range(left, right):
+                if canvas[y, x] > floors[0]:
+                    on[m, y, x] = True
+                    area += 1
+                    known += alpha[rows[m], 0, y, x] > floors[1]
+        standing[m] = known / max(area, 1) < explained
+        for other in range(m if most < 1 else 0):
+            if rows[other] == rows[m] and standing[other] and standing[m]:
+                standing[m] = _overlap(on, ends, m, other) / max(area, 1) <= most
+        if standing[m] and taken[rows[m]] < free[rows[m]]:
+            accepted[m] = True
+            taken[rows[m]] += 1
+    return accepted

@@ -1,6 +1,6 @@
 """Where pictures show a colour: in a box, around a place, in what belongs to another object.
 
-Objects are flat lists of M: `rows` (M,) says which picture (B, 3, S, S) each belongs to. A pixel is
+Objects are flat lists of M, with what was cut out of their pictures: views (M, G, 3, G). A point is
 like a colour if none of its three numbers differs by `like` or more.
 """
 
@@ -8,18 +8,24 @@ from math import exp, pi
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.boxes import centres, cut
-from smorl.representations.scalor.kernels.compiled import compiled
-from smorl.representations.scalor.kernels.shapes import MASK_FLOOR
+from smorl.representations.scalor.kernels.compiled import kernel, part
 
 POINTS = 20  # per side of the square that is searched
 HALF = 6  # points on either side of an object's middle that its shape may reach
 SOFT = 1.0  # points by which a place may explain less and still count
+MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
 DRAWN, FRINGE = 0.3, 1.4  # share of an object that is drawn twice, and radii its edge reaches
 
 
-@compiled
-def alike(view, colour, like):
+@part
+def _centres(count):
+    """The middles (count,) of as many equal parts of [-1, 1], rounded as PyTorch does."""
+    odd = (2 * np.arange(count) + 1).astype(np.float32)
+    return odd / np.float32(count) - np.float32(1)
+
+
+@part
+def _alike(view, colour, like):
     """Which points (G, G) of a view (G, 3, G) have a colour (3,)."""
     same = np.ones((view.shape[0], view.shape[2]), np.bool_)
     for g in range(view.shape[0]):
@@ -29,24 +35,23 @@ def alike(view, colour, like):
     return same
 
 
-@compiled
-def shares(images, rows, where, colours, points, like):
-    """Share (M,) of the points of each box that have its colour (M, 3)."""
-    views = cut(images, rows, where, points)
-    found = np.empty(len(rows), np.float32)
-    for m in range(len(rows)):
-        found[m] = alike(views[m], colours[m], like).sum() / points**2
+@kernel
+def shares(views, colours, like):
+    """Share (M,) of each view's points that have its colour (M, 3)."""
+    found = np.empty(len(views), np.float32)
+    for m in range(len(views)):
+        found[m] = _alike(views[m], colours[m], like).mean()
     return found
 
 
-@compiled
+@kernel
 def fit(value, extent, reach):
     """Offset (2,) at which an ellipse of half axes `extent` (2,) explains a square best.
 
     It should contain the points with a `value` (P, P) of 1, which are like the object, and none of
     -1, which show the background; what covers it may hide the rest. Among equals the mean is taken.
     """
-    line = centres(POINTS) * reach
+    line = _centres(len(value)) * reach
     axes = np.maximum(extent, np.float32(2 * reach / POINTS))
     score = np.zeros((POINTS, POINTS))
     for a in range(-HALF, HALF):
@@ -68,75 +73,44 @@ def fit(value, extent, reach):
     return (offset / total - reach / POINTS).astype(np.float32)
 
 
-@compiled
-def around(image, covered, place, extent, colour, reach, like, least):
-    """Whether an object shows in a square around `place` (2,), and how far off it is (2,).
+@kernel
+def seek(views, covers, colours, extent, reach, like, least):
+    """Whether objects (M,) show in squares of half size `reach`, and how far off they are (M, 2).
 
-    `image` (1, 3, S, S) and `covered` (1, 1, S, S) are of its picture.
+    Only what is covered, covers (M, P, 1, P), counts. So many points as `least` says for a square
+    of reach 1 make an object show.
     """
-    row, box = np.zeros(1, np.int64), np.empty((1, 4), np.float32)
-    box[0, :2], box[0, 2:] = reach, place
-    hides = cut(covered, row, box, POINTS)[0, :, 0] > 0.5
-    same = alike(cut(image, row, box, POINTS)[0], colour, like)
-    value, count = np.zeros((POINTS, POINTS), np.int64), 0
-    for g in range(POINTS):
-        for k in range(POINTS):
-            value[g, k] = same[g, k] if hides[g, k] else -1
-            count += value[g, k] > 0
-    if count < max(1.0, least / reach**2):
-        return False, np.zeros(2, np.float32)
-    return True, fit(value, extent, reach)
+    shows, away = np.zeros(len(views), np.bool_), np.zeros((len(views), 2), np.float32)
+    value = np.empty((covers.shape[1], covers.shape[3]), np.int64)
+    for m in range(len(views)):
+        same, count = _alike(views[m], colours[m], like), 0
+        for g in range(value.shape[0]):
+            for k in range(value.shape[1]):
+                value[g, k] = same[g, k] if covers[m, g, 0, k] > 0.5 else -1
+                count += value[g, k] > 0
+        shows[m] = count >= max(1.0, least / reach**2)
+        if shows[m]:
+            away[m] = fit(value, extent[m], reach)
+    return shows, away
 
 
-@compiled
-def nearest_cover(covered, place, reach):
-    """Whether anything is covered around `place` (2,), and how far off the nearest is (2,)."""
-    row, box = np.zeros(1, np.int64), np.empty((1, 4), np.float32)
-    box[0, :2], box[0, 2:] = reach, place
-    on = cut(covered, row, box, POINTS)[0, :, 0] > 0.5
-    line, least = centres(POINTS) * np.float32(reach), np.float32(np.inf)
-    offset = np.zeros(2, np.float32)
-    for g in range(POINTS):
-        for k in range(POINTS):
-            distance = line[g] * line[g] + line[k] * line[k]
-            if on[g, k] and distance < least:
-                least, offset[0], offset[1] = distance, line[k], line[g]
-    return least < np.inf, offset
+@kernel
+def nearest_cover(covers, reach):
+    """Whether anything is covered in squares (M, P, 1, P), and the way to the nearest (M, 2)."""
+    found, offset = np.zeros(len(covers), np.bool_), np.zeros((len(covers), 2), np.float32)
+    line = _centres(covers.shape[1]) * np.float32(reach)
+    for m in range(len(covers)):
+        least = np.float32(np.inf)
+        for g in range(len(line)):
+            for k in range(len(line)):
+                distance = line[g] * line[g] + line[k] * line[k]
+                if covers[m, g, 0, k] > 0.5 and distance < least:
+                    least, offset[m, 0], offset[m, 1] = distance, line[k], line[g]
+        found[m] = least < np.inf
+    return found, offset
 
 
-@compiled
-def look_for(images, covered, rows, place, extent, colour, near, far, like, least, hiding):
-    """Where lost objects (M,) are now: whether each shows, whether it may be there, its way (M, 2).
-
-    One that does not show `near` its place is looked for as far as `far`, and then more closely.
-    Where more than the share `hiding` of its place is covered, it may be hidden there.
-    """
-    count = len(rows)
-    shows, possible = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    way = np.zeros((count, 2), np.float32)
-    middle, row = np.empty((1, 4), np.float32), np.zeros(1, np.int64)
-    for m in range(count):
-        image, cover = images[rows[m] : rows[m] + 1], covered[rows[m] : rows[m] + 1]
-        went, seen = np.zeros(2, np.float32), False
-        for turn in range(3):
-            reach, at = far if turn == 1 else near, place[m] + went
-            seen, off = around(image, cover, at, extent[m], colour[m], reach, like, least)
-            went += off
-            if seen != (turn == 1):  # seen close by, or not even from afar
-                break
-        if seen:
-            shows[m], possible[m], way[m] = True, True, went
-            continue
-        middle[0, :2], middle[0, 2:] = extent[m] / 2, place[m]
-        hidden = cut(cover, row, middle, 4).mean() > hiding
-        close, beside = nearest_cover(cover, place[m], near)
-        possible[m] = hidden or close
-        if not hidden:
-            way[m] = beside
-    return shows, possible, way
-
-
-@compiled
+@kernel
 def overlaps(rows, where, place, extent, smaller):
     """Which pairs (K, 2) of a picture are an object and one `smaller` times smaller in its box."""
     pairs = []
@@ -155,18 +129,18 @@ def overlaps(rows, where, place, extent, smaller):
     return found
 
 
-@compiled
-def carve(images, rows, masks, where, place, extent, pairs, colours, like):
+@kernel
+def carve(views, masks, where, place, extent, pairs, colours, like):
     """Return masks (M, G, G) without what is a smaller object's.
 
-    Of each of the pairs (K, 2) the second is drawn as part of the first, where pictures show the
-    second's colour (K, 3) in its place, and that is where the first is drawn.
+    Of each of the pairs (K, 2) the second is drawn as part of the first, where the view (G, 3, G)
+    of the first shows the second's colour (K, 3) in its place and the first is drawn there.
     """
     glimpse, own = masks.shape[1], masks.copy()
-    grid, away = centres(glimpse), np.empty((glimpse, glimpse), np.float32)
+    grid, away = _centres(glimpse), np.empty((glimpse, glimpse), np.float32)
     for i in range(len(pairs)):
         m, other = pairs[i]
-        same = alike(cut(images, rows[m : m + 1], where[m : m + 1], glimpse)[0], colours[i], like)
+        same = _alike(views[i], colours[i], like)
         half_x, half_y = max(extent[other, 0], 1e-6), max(extent[other, 1], 1e-6)
         twice = 0
         for g in range(glimpse):

@@ -8,18 +8,37 @@ from math import sqrt
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.boxes import centres
-from smorl.representations.scalor.kernels.compiled import compiled
+from smorl.representations.scalor.kernels.compiled import kernel, part
 
 MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
 _LEAST = np.float32(1e-6)
 
 
-@compiled
+@part
+def _centres(count):
+    """The middles (count,) of as many equal parts of [-1, 1], rounded as PyTorch does."""
+    odd = (2 * np.arange(count) + 1).astype(np.float32)
+    return odd / np.float32(count) - np.float32(1)
+
+
+@part
+def _onto(x, y, weight, grid):
+    """Move a centre that is not on the mask to the mask's nearest point."""
+    nearest, best_x, best_y = np.inf, x, y
+    for g in range(len(grid)):
+        for k in range(len(grid)):
+            if weight[g, k] > 1e-3:
+                distance = (grid[k] - x) ** 2 + (grid[g] - y) ** 2
+                if distance < nearest:
+                    nearest, best_x, best_y = distance, grid[k], grid[g]
+    return (best_x, best_y) if 3 / len(grid) < sqrt(nearest) < np.inf else (x, y)
+
+
+@kernel
 def pixels(masks, where, size):
     """How many pixels of a picture of `size` each mask covers, (M,)."""
     glimpse = masks.shape[1]
-    grid, shown = centres(glimpse), np.zeros(len(masks), np.float32)
+    grid, shown = _centres(glimpse), np.zeros(len(masks), np.float32)
     for m in range(len(masks)):
         half_x, half_y, x, y = where[m]
         for g in range(glimpse):
@@ -31,11 +50,11 @@ def pixels(masks, where, size):
     return shown
 
 
-@compiled
+@kernel
 def extents(masks, where, foot):
     """Place and half extent (M, 2) of each mask."""
     count, glimpse = masks.shape[:2]
-    grid, step = centres(glimpse), 2 / glimpse
+    grid, step = _centres(glimpse), 2 / glimpse
     place, half = np.empty((count, 2), np.float32), np.empty((count, 2), np.float32)
     weight = np.empty((glimpse, glimpse), np.float32)
     for m in range(count):
@@ -72,20 +91,7 @@ def extents(masks, where, foot):
     return place, half
 
 
-@compiled
-def _onto(x, y, weight, grid):
-    """Move a centre that is not on the mask to the mask's nearest point."""
-    nearest, best_x, best_y = np.inf, x, y
-    for g in range(len(grid)):
-        for k in range(len(grid)):
-            if weight[g, k] > 1e-3:
-                distance = (grid[k] - x) ** 2 + (grid[g] - y) ** 2
-                if distance < nearest:
-                    nearest, best_x, best_y = distance, grid[k], grid[g]
-    return (best_x, best_y) if 3 / len(grid) < sqrt(nearest) < np.inf else (x, y)
-
-
-@compiled
+@kernel
 def mean_colours(colours, masks):
     """Mean colour (M, 3) of objects painted in colours (M, G, 3, G)."""
     count, glimpse = masks.shape[:2]
@@ -102,7 +108,7 @@ def mean_colours(colours, masks):
     return means
 
 
-@compiled
+@kernel
 def doubles(rows, what, masks, where, age, near):
     """Which objects (M,) are a smaller view of another one whose `what` (M, W) is `near`."""
     count = len(rows)

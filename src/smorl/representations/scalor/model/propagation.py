@@ -10,7 +10,7 @@ from smorl.representations.scalor.model.distributions import Normal, Sampler, be
 from smorl.representations.scalor.model.geometry import box, crop, paste_each
 from smorl.representations.scalor.model.networks import GlimpseDecoder, GlimpseEncoder, conv, mlp
 from smorl.representations.scalor.model.settings import ScalorConfig
-from smorl.representations.scalor.model.slots import PRIOR_STATE, Slots
+from smorl.representations.scalor.model.slots import PRIOR_STATE, Slots, each
 
 Cut = Callable[[Tensor, Tensor, int], Tensor]  # boxes out of pictures, as `geometry.crop`
 
@@ -244,8 +244,3 @@ class Propagation(nn.Module):
         forget, enter = torch.sigmoid(self.gate(torch.cat([state, seen], -1))).chunk(2, -1)
         mean = enter * look.mean + forget * memory.mean
         return Normal(mean, nn.functional.softplus(enter * look.std + forget * memory.std))
-
-
-def each(action: Tensor, slots: Slots) -> Tensor:
-    """Return the action of each row (B, A) for each of its slots, (B, N, A)."""
-    return action[:, None].expand(-1, slots.what.shape[1], -1)

@@ -96,3 +96,8 @@ def nearness(objects: Slots) -> Tensor:
     behind = (objects.depth < objects.depth.transpose(1, 2)) & objects.alive[:, None]
     others = (objects.alive.sum(1) - 1).clamp_min(1)
     return (behind.sum(2) / others[:, None])[..., None]
+
+
+def each(action: Tensor, slots: Slots) -> Tensor:
+    """Return the action of each row (B, A) for each of its slots, (B, N, A)."""
+    return action[:, None].expand(-1, slots.what.shape[1], -1)

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from smorl.representations.scalor.model.scalor import State
 from smorl.representations.scalor.model.slots import Slots
-from smorl.representations.scalor.tracking.memory import Looks, Memory
+from smorl.representations.scalor.tracking.looks import Looks
+from smorl.representations.scalor.tracking.memory import Memory
 from smorl.representations.scalor.tracking.online import Sketch
 
 

@@ -15,12 +15,15 @@ from smorl.representations.scalor.kernels import births
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.slots import Slots
 from smorl.representations.scalor.tracking.flat import plain
-from smorl.representations.scalor.tracking.search import keeps_colour, same_thing, search, stay
+from smorl.representations.scalor.tracking.looks import TURNED
+from smorl.representations.scalor.tracking.search import (
+    Drawn,
+    keeps_colour,
+    same_thing,
+    search,
+    stay,
+)
 
-# Normalised difference of looks from one frame to the next beyond which a tracked object has become
-# another one: the model hands a half-hidden puck's slot to the arm. Different objects are about the
-# square root of 2 apart.
-TURNED = 1.0
 _SURE = 0.5  # share of the matching distance within which looks alone tell that two are the same
 
 
@@ -76,19 +79,23 @@ def remember(
     If nobody is to `look` for it, it stays where it was last seen.
     `covered` (B, 1, S, S) says where something stands before the background.
     """
-    alike = _Alike(model, images if look else None, what_basis, same)
-    slots, kept = _come_back(slots, memory.slots, alike)
-    slots, next_id, lost = _go_missing(before, slots, next_id, alike)
+    count = slots.alive.shape[1]
+    drawn = Drawn.of(model, torch.cat([slots.what, memory.slots.what, before.what], 1))
+    live, others = drawn[:, :count], drawn[:, count:]  # as they are now, and as they are known
+    alike = _Alike(live, images if look else None, what_basis, same)
+    slots, kept = _come_back(slots, memory.slots, others[:, :count], alike)
+    slots, next_id, lost = _go_missing(before, others[:, count:], slots, next_id, alike)
     age = torch.cat([memory.age + 1, torch.ones_like(memory.age)], 1)
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
-    count = slots.alive.shape[1]
     chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
     held, age = _pick(kept, lost, chosen), age.gather(1, chosen)
-    found = search(model, held, images, covered) if look else stay(held)
+    known = others[torch.arange(len(chosen))[:, None], chosen]
+    found = search(held, known, images, covered) if look else stay(held)
     age = torch.where(found.shows, age.clamp_max(1), age)
     alive = held.alive & (age <= limit) & found.possible
     held = replace(found.slots, alive=alive)
-    slots, alive = _merge_views(slots, held, *same_thing(model, slots, held, found.shows & alive))
+    same_as = same_thing(slots, live, held, known, found.shows & alive)
+    slots, alive = _merge_views(slots, held, *same_as)
     held = replace(held, alive=alive, ids=torch.where(alive, held.ids, -1))
     return slots, next_id, Memory(held, torch.where(alive, age, 0))
 
@@ -101,7 +108,7 @@ class _Alike:
     piece of the arm does not have the puck's colour, though.
     """
 
-    model: Scalor
+    drawn: Drawn  # the live objects
     images: Tensor | None
     what_basis: Tensor
     same: float
@@ -110,26 +117,27 @@ class _Alike:
         """How different each pair looks, (B, N, M)."""
         return torch.cdist(one.what @ self.what_basis, two.what @ self.what_basis)
 
-    def seen(self, known: Slots, live: Slots, gap: Tensor, asked: Tensor) -> Tensor:
+    def seen(self, known: Drawn, live: Slots, gap: Tensor, asked: Tensor) -> Tensor:
         """Of the pairs `asked` about (B, N, M): is the live object the known one?"""
         pairs = asked & live.alive[:, None] & (gap < self.same)
         if self.images is None:
             return pairs
         doubtful = pairs & (gap > _SURE * self.same)
-        return pairs & (~doubtful | keeps_colour(self.model, known, live, doubtful, self.images))
+        kept = keeps_colour(known, self.drawn, live.where, doubtful, self.images)
+        return pairs & (~doubtful | kept)
 
-    def turned(self, known: Slots, live: Slots, gap: Tensor, asked: Tensor) -> Tensor:
+    def turned(self, known: Drawn, live: Slots, gap: Tensor, asked: Tensor) -> Tensor:
         """Of the pairs `asked` about (B, N, M): has the known object become another one?"""
         pairs = asked & (gap > TURNED)
         if self.images is None:
             return pairs
-        return pairs & ~keeps_colour(self.model, known, live, pairs, self.images)
+        return pairs & ~keeps_colour(known, self.drawn, live.where, pairs, self.images)
 
 
-def _come_back(live: Slots, remembered: Slots, alike: _Alike) -> tuple[Slots, Slots]:
+def _come_back(live: Slots, remembered: Slots, drawn: Drawn, alike: _Alike) -> tuple[Slots, Slots]:
     """Return live objects, some under remembered IDs, and what is still to be remembered."""
     gap = alike.gap(remembered, live)
-    seen = alike.seen(remembered, live, gap, remembered.alive[..., None].expand_as(gap))
+    seen = alike.seen(drawn, live, gap, remembered.alive[..., None].expand_as(gap))
     wanted = torch.where(seen, gap, torch.inf)
     # Each remembered object goes to its nearest candidate if that one prefers it too.
     mutual = (wanted == wanted.amin(1, keepdim=True)) & (wanted == wanted.amin(2, keepdim=True))
@@ -141,7 +149,7 @@ def _come_back(live: Slots, remembered: Slots, alike: _Alike) -> tuple[Slots, Sl
 
 
 def _go_missing(
-    before: Slots, slots: Slots, next_id: Tensor, alike: _Alike
+    before: Slots, drawn: Drawn, slots: Slots, next_id: Tensor, alike: _Alike
 ) -> tuple[Slots, Tensor, Slots]:
     """Return slots, with new IDs for what took one over, the next ID, and objects that are lost.
 
@@ -151,8 +159,8 @@ def _go_missing(
     named = (before.ids[..., None] == slots.ids[:, None]) & slots.alive[:, None]
     steady = (named & (gap <= TURNED)).any(2)
     asked = (before.alive & ~steady)[..., None].expand_as(gap)
-    double = alike.seen(before, slots, gap, asked).any(2)
-    turned = alike.turned(before, slots, gap, named & (before.alive & ~double)[..., None])
+    double = alike.seen(drawn, slots, gap, asked).any(2)
+    turned = alike.turned(drawn, slots, gap, named & (before.alive & ~double)[..., None])
     lost = replace(before, alive=before.alive & ~(named & ~turned).any(2) & ~double)
     thief = turned.any(1)
     fresh = torch.cumsum(thief, 1) - 1 + next_id[:, None]
@@ -175,57 +183,6 @@ def _merge_views(
     oldest = torch.where(with_live, held.ids[..., None], live.ids[:, None]).amin(1)
     ids = torch.where(with_live.any(1), torch.minimum(oldest, live.ids), live.ids)
     return replace(live, ids=ids), held.alive & ~gone & ~with_live.any(2)
-
-
-def as_known(slots: Slots, ids: Tensor, look: Tensor) -> Slots:
-    """Return live objects with the looks (B, N, W) that were reported under their `ids` (B, N)."""
-    same = _same(slots, ids)
-    return replace(
-        slots, what=torch.where(same.any(2, keepdim=True), same.float() @ look, slots.what)
-    )
-
-
-@dataclass(frozen=True)
-class Looks:
-    """Appearances over time: what objects are known by (B, N, W), not normalised, and for how many
-    frames on end (B, N) each has looked like something else."""
-
-    what: Tensor
-    strange: Tensor
-
-
-def smoothed(
-    objects: Slots,
-    age: Tensor,
-    ids: Tensor,
-    before: Looks,
-    what_basis: Tensor,
-    share: float,
-    patience: int,
-) -> Looks:
-    """Mix each object's look with the one reported under its ID before, of which `share` is kept.
-
-    An object out of sight keeps its look, and so does one that looks like another for at most
-    `patience` frames; after that it is taken for what it looks like. One without a former look has
-    its own.
-    """
-    same = _same(objects, ids)
-    known = same.any(2)
-    former = same.float() @ before.what
-    hidden = age > 0
-    strange = known & (((objects.what - former) @ what_basis).norm(dim=-1) > TURNED)
-    count = (same * before.strange[:, None]).sum(2)
-    count = torch.where(hidden, count, torch.where(strange, count + 1, 0))
-    become = strange & ~hidden & (count > patience)
-    kept = torch.where(hidden | strange, 1.0, share) * known
-    kept = torch.where(become, share if patience == 0 else 0.0, kept)[..., None]
-    what = (1 - kept) * objects.what + kept * former
-    return Looks(what, torch.where(become, 0, count))
-
-
-def _same(slots: Slots, ids: Tensor) -> Tensor:
-    """Which live slots (B, N) have which of the former `ids` (B, M), -1 being nobody's."""
-    return (slots.ids[..., None] == ids[:, None]) & slots.alive[..., None] & (ids[:, None] >= 0)
 
 
 def _pick(one: Slots, two: Slots, chosen: Tensor) -> Slots:

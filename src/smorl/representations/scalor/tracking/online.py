@@ -14,6 +14,7 @@ from torch import Tensor
 
 from smorl.representations.scalor.kernels import births, boxes
 from smorl.representations.scalor.model.compose import blend, layers
+from smorl.representations.scalor.model.discovery import EXPLAINED_ALPHA, PROPOSED_MASK
 from smorl.representations.scalor.model.distributions import Sampler
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import PRIOR_STATE, Slots
@@ -21,6 +22,7 @@ from smorl.representations.scalor.tracking.flat import Cutter, columns, flat, pl
 
 _MEANS = Sampler(None)  # every latent takes its mean
 _STRANGE = 0.15  # difference of colour, 0 to 1, beyond which a pixel does not show the background
+_FLOORS = PROPOSED_MASK, EXPLAINED_ALPHA
 _FAINT = 1e-3  # presence up to which a proposal is nothing: it is not born, and covers as little
 
 
@@ -134,7 +136,7 @@ def _discover(
     presence = presence.flatten()[index][:, None]
     limits = (2.0 if first else config.explained), config.overlap  # nothing is explained at first
     places = plain(rows, masks, where, alpha, free)
-    accepted = torch.from_numpy(births.judge(*places, *limits))
+    accepted = torch.from_numpy(boxes.judge(*places, _FLOORS, *limits))
     return _Found(rows, what, where, kept[:, 9:10], presence * accepted[:, None], masks)
 
 

@@ -15,8 +15,8 @@ from torch import Tensor
 from smorl.representations.scalor.kernels import colours, shapes
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.slots import Slots
-from smorl.representations.scalor.tracking.flat import columns, plain
-from smorl.representations.scalor.tracking.masks import FOOT
+from smorl.representations.scalor.tracking.flat import Cutter, plain
+from smorl.representations.scalor.tracking.masks import FOOT, extent_of
 
 _REACH = 0.3  # image coordinates, how far from its last place an object is looked for
 _FAR = 0.8  # and how far if it is not there
@@ -24,9 +24,28 @@ _LIKE = 0.2  # difference of colour, 0 to 1, up to which a pixel may belong to a
 _LEAST = 0.36  # points of its colour, in a square of reach 1, that make an object show; 4 nearby
 _BESIDE, _ALIKE = 0.1, 0.3  # distance and difference of colour of two looks of one thing
 _MOST = 0.5  # share of an object's middle that shows its colour if it is still there
-_MIDDLE = 6  # points per side of that middle that are looked at
+_MIDDLE, _HIDING = 6, 4  # points per side of a middle that are looked at, for colour and for cover
 _SMALLER = 2.0  # times smaller than another one is an object that may be drawn as part of it
 _COVERED = 0.3  # share of an object's place that must be covered to hide it
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How slots (B, N) are drawn: mean colour (B, N, 3) and masks (B, N, G, 1, G)."""
+
+    colour: Tensor
+    masks: Tensor
+
+    @classmethod
+    def of(cls, model: Scalor, what: Tensor) -> Drawn:
+        """Draw appearances (B, N, W)."""
+        painted, masks = model.decoder(what)
+        flat = plain(painted.flatten(0, 1), masks.flatten(0, 1)[:, :, 0])
+        colour = torch.from_numpy(shapes.mean_colours(*flat))
+        return cls(colour.view(*what.shape[:2], 3), masks)
+
+    def __getitem__(self, index) -> Drawn:
+        return Drawn(self.colour[index], self.masks[index])
 
 
 @dataclass(frozen=True)
@@ -38,27 +57,35 @@ class Found:
     possible: Tensor
 
 
-def search(model: Scalor, lost: Slots, images: Tensor, covered: Tensor) -> Found:
+def search(lost: Slots, drawn: Drawn, images: Tensor, covered: Tensor) -> Found:
     """Move lost objects to where pictures (B, 3, S, S) show their colour, or could hide them.
 
     An object goes to where its shape explains the pixels of its colour best. Without any it stays
     if its place is hidden, else it goes to the nearest place that is; if there is none, it is not
     there. `covered` (B, 1, S, S) says where something stands before the background.
     """
-    rows, index = columns(lost.alive)
     shows, possible = torch.zeros_like(lost.alive), torch.zeros_like(lost.alive)
-    if not len(rows):
+    slots = lost.alive.nonzero(as_tuple=True)
+    if not len(slots[0]):
         return Found(lost, shows, possible)
-    box = lost.where.flatten(0, 1)[index]
-    colour, place, extent = _look(model, lost.what.flatten(0, 1)[index], box)
-    seen, may, way = colours.look_for(
-        *plain(images, covered.clamp(0, 1), rows, place, extent, colour),
-        *(_REACH, _FAR, _LIKE, _LEAST, _COVERED),
-    )
-    shows.view(-1)[index], possible.view(-1)[index] = torch.from_numpy(seen), torch.from_numpy(may)
-    where = lost.where.flatten(0, 1).clone()
-    where[index, 2:] += torch.from_numpy(way)
-    return Found(replace(lost, where=where.view_as(lost.where)), shows, possible)
+    place, extent = extent_of(drawn.masks[slots], lost.where[slots])
+    view = _View(images, covered.clamp(0, 1), slots[0], drawn.colour[slots], extent)
+    seen, way, cover = view.around(place, _REACH)
+    near, beside = map(torch.from_numpy, colours.nearest_cover(cover.numpy(), _REACH))
+    if not bool(seen.all()):
+        # Gone from there: look at most of the picture, and then more closely.
+        rest = (~seen).nonzero()[:, 0]
+        far, there, _ = view[rest].around(place[rest], _FAR)
+        rest, there = rest[far], there[far]
+        seen[rest], more, _ = view[rest].around(place[rest] + there, _REACH)
+        way[rest] = there + more
+    middle = Cutter(slots[0])(view.covered, torch.cat([extent / 2, place], -1), _HIDING)
+    hidden = middle.mean((1, 2, 3)) > _COVERED
+    way = torch.where(seen[:, None], way, torch.where(hidden[:, None], 0.0, beside))
+    where = lost.where.clone()
+    where[slots] += torch.cat([torch.zeros_like(way), way], -1)
+    shows[slots], possible[slots] = seen, seen | hidden | near
+    return Found(replace(lost, where=where), shows, possible)
 
 
 def stay(lost: Slots) -> Found:
@@ -66,46 +93,49 @@ def stay(lost: Slots) -> Found:
     return Found(lost, torch.zeros_like(lost.alive), lost.alive)
 
 
-def keeps_colour(model: Scalor, before: Slots, now: Slots, pairs: Tensor, images: Tensor) -> Tensor:
+def keeps_colour(before: Drawn, now: Drawn, where: Tensor, pairs: Tensor, images: Tensor) -> Tensor:
     """Of `pairs` (B, N, M) of slots before and now: does the place now show the colour before?
 
-    An object that is touched may be encoded quite differently, but it does not change its colour.
+    `where` (B, M, 4) are the boxes now. An object that is touched may be encoded quite differently,
+    but it does not change its colour.
     """
-    row, one, two = pairs.nonzero(as_tuple=True)
-    if not len(row):
-        return pairs
-    what = torch.cat([before.what[row, one], now.what[row, two]])
-    colour, place, extent = _look(
-        model, what, torch.cat([before.where[row, one], now.where[row, two]])
-    )
-    middle = torch.cat([extent[len(row) :] / 2, place[len(row) :]], -1)
-    share = colours.shares(*plain(images, row, middle, colour[: len(row)]), _MIDDLE, _LIKE)
     result = torch.zeros_like(pairs)
-    result[row, one, two] = torch.from_numpy(share > _MOST)
+    row, one, two = pairs.nonzero(as_tuple=True)
+    if len(row):
+        place, extent = extent_of(now.masks[row, two], where[row, two])
+        views = Cutter(row)(images, torch.cat([extent / 2, place], -1), _MIDDLE)
+        share = colours.shares(*plain(views, before.colour[row, one]), _LIKE)
+        result[row, one, two] = torch.from_numpy(share > _MOST)
     return result
 
 
-def same_thing(model: Scalor, live: Slots, lost: Slots, shows: Tensor) -> tuple[Tensor, Tensor]:
+def same_thing(
+    live: Slots, drawn_live: Drawn, lost: Slots, drawn_lost: Drawn, shows: Tensor
+) -> tuple[Tensor, Tensor]:
     """Which lost objects that show (B, M) are a second look of a live one, or of another lost one?
 
     They stand in one place and have one colour. Returns (B, M, N) and (B, M, M).
     """
     batch, count = shows.shape
-    both = torch.cat([live.alive & shows.any(1, keepdim=True), shows], 1)
-    same = torch.zeros(batch, count, both.shape[1], dtype=torch.bool)
-    rows, index = columns(both)
+    with_live = torch.zeros(batch, count, live.alive.shape[1], dtype=torch.bool)
+    with_lost = torch.zeros(batch, count, count, dtype=torch.bool)
+    rows = shows.any(1).nonzero()[:, 0]
     if len(rows):
-        what, where = (torch.cat(pair, 1).flatten(0, 1)[index] for pair in (
-            (live.what, lost.what), (live.where, lost.where)
-        ))  # fmt: skip
-        colour, place, _ = _look(model, what, where)
-        near = (place[:, None] - place).norm(dim=-1) < _BESIDE
-        alike = (colour[:, None] - colour).abs().amax(-1) < _ALIKE
-        slot = index % both.shape[1]
-        mine = (slot >= live.alive.shape[1])[:, None] & ~torch.eye(len(rows), dtype=torch.bool)
-        one, two = (near & alike & mine & (rows[:, None] == rows)).nonzero(as_tuple=True)
-        same[rows[one], slot[one] - live.alive.shape[1], slot[two]] = True
-    return same.split([live.alive.shape[1], count], 2)  # pyright: ignore[reportReturnType]
+        mine, there = (
+            drawn_lost.colour[rows],
+            extent_of(drawn_lost.masks[rows], lost.where[rows])[0],
+        )
+        other, place = (
+            drawn_live.colour[rows],
+            extent_of(drawn_live.masks[rows], live.where[rows])[0],
+        )
+        looks = ((with_live, other, place, live.alive), (with_lost, mine, there, shows))
+        for result, colour, at, known in looks:
+            near = torch.cdist(there, at) < _BESIDE
+            alike = (mine[:, :, None] - colour[:, None]).abs().amax(-1) < _ALIKE
+            result[rows] = near & alike & shows[rows, :, None] & known[rows, None]
+        with_lost &= ~torch.eye(count, dtype=torch.bool)
+    return with_live, with_lost
 
 
 def own_masks(
@@ -117,20 +147,42 @@ def own_masks(
     twice, as itself and as the end of the arm; where the arm stands would then be where the puck
     is. A puck behind the hand shows no colour there.
     """
-    row, shape, box, pictures = plain(rows, masks[:, :, 0], where, images)
+    row, shape, box = plain(rows, masks[:, :, 0], where)
     place, extent = shapes.extents(shape, box, FOOT)
     pairs = colours.overlaps(row, box, place, extent, _SMALLER)
     if not len(pairs):
         return masks
-    small = torch.from_numpy(pairs[:, 1])
-    colour = _look(model, what[small], where[small])[0].numpy()
-    own = colours.carve(pictures, row, shape, box, place, extent, pairs, colour, _LIKE)
+    large, small = torch.from_numpy(pairs).unbind(1)
+    colour = Drawn.of(model, what[small][None]).colour[0]
+    views = Cutter(rows[large])(images, where[large], masks.shape[-1]).numpy()
+    own = colours.carve(views, shape, box, place, extent, pairs, colour.numpy(), _LIKE)
     return torch.from_numpy(own)[:, :, None]
 
 
-def _look(model: Scalor, what: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean colour (M, 3), place and half extent (M, 2) of objects, a flat list."""
-    painted, masks = model.decoder(what)
-    paint, shape, box = plain(painted, masks[:, :, 0], where)
-    found = shapes.mean_colours(paint, shape), *shapes.extents(shape, box, FOOT)
-    return tuple(map(torch.from_numpy, found))  # pyright: ignore[reportReturnType]
+@dataclass(frozen=True)
+class _View:
+    """Pictures (B, ., S, S) and what to look for in them: rows (M,), colours, half extents."""
+
+    images: Tensor
+    covered: Tensor
+    rows: Tensor
+    colour: Tensor
+    extent: Tensor
+
+    def __getitem__(self, index: Tensor) -> _View:
+        some = self.rows[index], self.colour[index], self.extent[index]
+        return _View(self.images, self.covered, *some)
+
+    def around(self, place: Tensor, reach: float) -> tuple[Tensor, Tensor, Tensor]:
+        """Whether each object shows in a square around `place` (M, 2), and how far off it is.
+
+        What is covered in the squares is returned, too.
+        """
+        box, cut = torch.cat([torch.full_like(place, reach), place], -1), Cutter(self.rows)
+        views, covers = (
+            cut(self.images, box, colours.POINTS),
+            cut(self.covered, box, colours.POINTS),
+        )
+        looks = plain(views, covers, self.colour, self.extent)
+        shows, away = colours.seek(*looks, reach, _LIKE, _LEAST)
+        return torch.from_numpy(shows), torch.from_numpy(away), covers

@@ -15,14 +15,8 @@ from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import nearness
 from smorl.representations.scalor.tracking.carry import Carry
 from smorl.representations.scalor.tracking.hand import Hand
-from smorl.representations.scalor.tracking.memory import (
-    Looks,
-    Memory,
-    as_known,
-    remember,
-    smoothed,
-    stirring,
-)
+from smorl.representations.scalor.tracking.looks import Looks, as_known, smoothed
+from smorl.representations.scalor.tracking.memory import Memory, remember, stirring
 from smorl.representations.scalor.tracking.online import Sketch, paint, track, unlike_background
 from smorl.representations.scalor.tracking.places import motion_of, settled
 from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows, put_rows
@@ -86,7 +80,7 @@ class ScalorTracker:
         )
         return replace(carry, state=state, memory=memory, frame=None)
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def step(
         self, carry: Carry, observation: np.ndarray, actions: np.ndarray
     ) -> tuple[Carry, ObjectSet]:
