@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import smorl.learners.compiled as compiled
-from smorl.learners.compiled import jit
+from smorl import machine_code
 from smorl.learners.networks import NetworkConfig
 from smorl.learners.sac import Sac, SacConfig
 from smorl.presets import PRESETS, get_preset
@@ -260,15 +260,15 @@ def double_of(x):
 
 def test_a_kernel_compiles_where_nothing_can_be_written(monkeypatch):
     """No folder for the machine code, a full disk, a damaged cache: slower, not broken."""
-    plain = jit.njit
+    plain = machine_code.njit
 
     def njit(**options):
         if options.pop("cache", False):
             raise RuntimeError("cannot cache function: no locator available")
         return plain(**options)
 
-    monkeypatch.setattr(jit, "njit", njit)
-    assert jit.kernel(double_of)(2.0) == 4.0
+    monkeypatch.setattr(machine_code, "njit", njit)
+    assert machine_code.kernel(double_of)(2.0) == 4.0
     monkeypatch.undo()
     from numba.core.caching import FunctionCache
 
@@ -277,7 +277,7 @@ def test_a_kernel_compiles_where_nothing_can_be_written(monkeypatch):
 
     monkeypatch.setattr(FunctionCache, "save_overload", full)
     monkeypatch.setattr(FunctionCache, "load_overload", full)
-    assert jit.kernel(double_of)(2.0) == 4.0
+    assert machine_code.kernel(double_of)(2.0) == 4.0
 
 
 def test_kernels_call_only_parts_of_their_own_file():
@@ -298,5 +298,5 @@ def test_kernels_call_only_parts_of_their_own_file():
         found += len(own)
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("smorl"):
-                assert node.module == "smorl.learners.compiled.jit", path
+                assert node.module == "smorl.machine_code", path
     assert found > 20

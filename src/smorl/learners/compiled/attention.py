@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import exact_part, kernel, part
+from smorl.machine_code import exact_part, kernel, part
 
 # exp(r) for |r| < log(2) / 2 by its series, and log(2) in two parts, of which the first is exact.
 _SERIES = tuple(1 / math.factorial(k) for k in range(7, -1, -1))

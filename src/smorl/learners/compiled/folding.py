@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import kernel, part
+from smorl.machine_code import kernel, part
 
 
 @kernel

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import kernel, part
+from smorl.machine_code import kernel, part
 
 ACTIVATIONS = ("relu", "elu", "silu")
 _RELU, _ELU, _SILU = range(3)

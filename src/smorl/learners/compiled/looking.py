@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from smorl.learners.compiled.jit import exact_part, kernel, part
+from smorl.machine_code import exact_part, kernel, part
 
 _SAMPLES = 64  # turned into columns together, so that they stay in the cache
 # tanh(x) / x as a series in x^2, good for small x; exp(r) as one in r, and log(2) in two parts.

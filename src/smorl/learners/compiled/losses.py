@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from smorl.learners.compiled.jit import exact_kernel, exact_part
+from smorl.machine_code import exact_kernel, exact_part
 
 _NORMAL = math.log(2 * math.pi)
 _JACOBIAN = 1e-6  # Release: inside the log of the Jacobian

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from smorl.learners.compiled.jit import exact_kernel, exact_part
+from smorl.machine_code import exact_kernel, exact_part
 
 
 @exact_kernel

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.compiled import kernel
+from smorl.machine_code import exact_kernel as kernel
 
 
 @kernel

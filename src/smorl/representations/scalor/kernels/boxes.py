@@ -11,7 +11,8 @@ from math import floor
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.compiled import kernel, part
+from smorl.machine_code import exact_kernel as kernel
+from smorl.machine_code import exact_part as part
 
 
 @part

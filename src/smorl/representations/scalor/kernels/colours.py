@@ -8,7 +8,8 @@ from math import exp, pi
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.compiled import kernel, part
+from smorl.machine_code import exact_kernel as kernel
+from smorl.machine_code import exact_part as part
 
 POINTS = 20  # per side of the square that is searched
 HALF = 6  # points on either side of an object's middle that its shape may reach

@@ -8,7 +8,8 @@ from math import sqrt
 
 import numpy as np
 
-from smorl.representations.scalor.kernels.compiled import kernel, part
+from smorl.machine_code import exact_kernel as kernel
+from smorl.machine_code import exact_part as part
 
 MASK_FLOOR = 0.5  # An object is where its mask exceeds this.
 _LEAST = np.float32(1e-6)
