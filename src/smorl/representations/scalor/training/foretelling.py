@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -40,7 +41,7 @@ def spoiled(weights: PerceptionWeights, seed: int) -> Iterator[tuple[str, Percep
 
 def video(weights: PerceptionWeights, seed: int, threads: int = 1) -> Sequences:
     """Return fresh sequences to judge by, half of them random motion, half of them pushes."""
-    common = {
+    common: dict[str, Any] = {
         "steps": FRAMES - 1, "seed": seed, "threads": threads, "image_size": weights.image_size,
     }  # fmt: skip
     data = collect(weights.env, 4 * EPISODES, **common)  # it takes many to learn how to push
