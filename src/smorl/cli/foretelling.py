@@ -68,7 +68,8 @@ def rank_correlation(rows: list[dict[str, Any]]) -> float | None:
     score, distance = ([row[key] for row in rows] for key in ("score", "object_distance"))
     if len(rows) < 3 or len(set(score)) == 1 or len(set(distance)) == 1:
         return None
-    return float(spearmanr(score, [-value for value in distance]).statistic)
+    found: Any = spearmanr(score, [-value for value in distance])
+    return float(found.statistic)
 
 
 def table(report: dict[str, Any]) -> str:
