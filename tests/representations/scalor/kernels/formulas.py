@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from smorl.representations.scalor.model.geometry import crop
+from smorl.representations.scalor.model.geometry import crop, paste_each
 
 
 def extent_of(masks: Tensor, where: Tensor, foot: float) -> tuple[Tensor, Tensor]:
@@ -45,6 +45,35 @@ def visible_pixels(masks: Tensor, where: Tensor, size: int) -> Tensor:
     inside = ((where[:, 2:, None] + where[:, :2, None] * grid).abs() <= 1).float()
     covered = torch.einsum("mgk,mk,mg->m", (masks > 0.5).float(), inside[:, 0], inside[:, 1])
     return covered * where[:, 0] * where[:, 1] * (size / glimpse) ** 2
+
+
+def behind(masks: Tensor, where: Tensor, depth: Tensor, alive: Tensor, size: int, most: float):
+    """Which objects (B, N) lie behind a nearer one; masks (B, N, G, 1, G), depth (B, N, 1)."""
+    pasted = paste_each(masks, where, size)[:, :, 0].flatten(2)
+    covers = ((pasted > 0.5) & alive[..., None]).float()
+    shared = covers @ covers.mT / (covers.sum(-1, keepdim=True) + 1e-6)
+    return ((depth > depth.mT) & (shared > most)).any(2)
+
+
+def judge(
+    masks: Tensor, where: Tensor, presence: Tensor, alpha: Tensor, free: Tensor, explained: float,
+    most: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Which proposals (B, D) are accepted, which rejected; presence (B, D)."""
+    proposed = paste_each(masks, where, alpha.shape[-1])[:, :, 0].flatten(2) > 0.3
+    area = proposed.sum(-1).clamp_min(1)
+    known = (proposed & (alpha > 0.1).flatten(1)[:, None]).sum(-1)
+    rejected = known / area >= explained
+    covers = (proposed.float() @ proposed.float().mT) / area[..., None] > most
+    for row in range(len(masks)):
+        standing = []
+        for i in presence[row].argsort(descending=True).tolist():
+            if not rejected[row, i] and not any(covers[row, i, j] for j in standing):
+                standing.append(i)
+            else:
+                rejected[row, i] = True
+    rank = torch.where(rejected, -1.0, presence).argsort(1, descending=True).argsort(1)
+    return ~rejected & (rank < free[:, None]), rejected
 
 
 def fit(value: Tensor, extent: Tensor, reach: float, points: int, half: int) -> Tensor:

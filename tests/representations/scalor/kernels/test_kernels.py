@@ -8,7 +8,7 @@ from smorl.representations.scalor.kernels import births, boxes, colours, shapes
 from smorl.representations.scalor.model.geometry import crop, paste_sum
 from smorl.representations.scalor.model.slots import Slots, merge
 from tests.representations.scalor.kernels import formulas
-from tests.representations.scalor.small import SMALL, make_model, noise
+from tests.representations.scalor.small import SMALL, noise
 
 BATCH, EACH, GLIMPSE, SIZE = 3, 4, 16, 32
 COUNT = BATCH * EACH
@@ -40,31 +40,32 @@ def test_boxes_are_cut_and_pasted_as_for_batches(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_lies_behind_another_is_hidden_as_in_training(seed):
+def test_what_lies_behind_another_is_hidden(seed):
     masks, where = scene(seed)
     where[:, 2:] *= 0.2  # many overlap
     depth, alive = noise(COUNT, 1, seed=seed + 2), noise(COUNT, seed=seed + 3) > 0.2
-    model = make_model(coexist=0.4, image_size=SIZE)
-    dense = (masks[:, :, None], where, depth, alive)
-    expected = model.propagation._hidden(*(x.unflatten(0, (BATCH, EACH)) for x in dense))
+    dense = (x.unflatten(0, (BATCH, EACH)) for x in (masks[:, :, None], where, depth, alive))
+    expected = formulas.behind(*dense, SIZE // 2, 0.4).flatten().numpy()
     flat = (x.numpy() for x in (masks, where, depth, alive))
-    assert (boxes.behind(ROWS, *flat, SIZE // 2, 0.4) == expected.flatten().numpy()).all()
+    assert (boxes.behind(ROWS, *flat, SIZE // 2, 0.4) == expected).all()
 
 
 @pytest.mark.parametrize("overlap", [1.0, 0.3])
 @pytest.mark.parametrize("seed", range(5))
-def test_proposals_are_judged_as_in_training(seed, overlap):
+def test_proposals_are_judged(seed, overlap):
     masks, where = scene(seed)
     where[:, 2:] *= 0.3
-    sure = noise(BATCH, EACH, seed=seed + 2).sort(1, descending=True).values
+    sure = noise(BATCH, EACH, seed=seed + 2)
     alpha, free = noise(BATCH, 1, SIZE, SIZE, seed=7) * 0.18, torch.tensor([0, 2, 4])
-    model = make_model(overlap=overlap, explained=0.5, image_size=SIZE)
     dense = (x.unflatten(0, (BATCH, EACH)) for x in (masks[:, :, None], where))
-    expected, _ = model.discovery._judge(*dense, sure[..., None], alpha, free)
-    flat = (x.numpy() for x in (masks, where, alpha, free))
-    found = boxes.judge(ROWS, *flat, (0.3, 0.1), 0.5, overlap)
-    assert (found == expected.flatten().numpy()).all()
-    assert expected.any()
+    expected = formulas.judge(*dense, sure, alpha, free, 0.5, overlap)
+    order = (sure.argsort(1, descending=True) + EACH * torch.arange(BATCH)[:, None]).flatten()
+    flat = (x.numpy() for x in (order, masks, where, alpha, free))
+    for found, wanted in zip(
+        boxes.judge(ROWS, *flat, (0.3, 0.1), 0.5, overlap), expected, strict=True
+    ):
+        assert (found == wanted.flatten().numpy()).all()
+    assert expected[0].any()
 
 
 @pytest.mark.parametrize("seed", range(5))

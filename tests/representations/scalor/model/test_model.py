@@ -389,3 +389,15 @@ def test_forgetting_makes_training_find_objects_again():
     kept = make_model(forget=0.0).elbo(images, actions, ANNEALED, generator())
     lost = make_model(forget=0.9).elbo(images, actions, ANNEALED, generator())
     assert lost["discovered"] > kept["discovered"] + 0.5
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_sequences_run_through_the_lstm_as_frame_by_frame(layers):
+    lstm = ConvLstm(replace(SMALL, lstm_layers=layers), 2)
+    lstm.peephole.data = noise(*lstm.peephole.shape, seed=3) - 0.5
+    encodings, actions = noise(2, 4, SMALL.channels, 2, 2), noise(2, 4, 2, seed=1)
+    state, expected = lstm.init(2), []
+    for t in range(4):
+        out, state = lstm(encodings[:, t], actions[:, t], state)
+        expected.append(out)
+    torch.testing.assert_close(lstm.run(encodings, actions), torch.stack(expected, 1))

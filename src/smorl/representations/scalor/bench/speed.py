@@ -110,7 +110,6 @@ def measure_parts(config: ScalorTrainingConfig, repeats: int) -> dict:
     model, settings, watch = state.model, config.optimise, Stopwatch()
     modules = {
         "encoding": model.image_encoder,
-        "ConvLSTM": model.lstm,
         "propagation": model.propagation,
         "discovery": model.discovery,
     }
@@ -122,7 +121,11 @@ def measure_parts(config: ScalorTrainingConfig, repeats: int) -> dict:
                 data, settings.batch, max(settings.lengths), state.batches
             )
             frames = torch.from_numpy(images).permute(0, 1, 4, 2, 3).float().div_(255)
-        with watch.watch(modules), watch.part("composing"):
+        with (
+            watch.watch(modules),
+            watch.watch_calls(model.lstm, "run", "ConvLSTM"),
+            watch.part("composing"),
+        ):
             annealed = model.schedule(state.iteration)
             terms = model.elbo(frames, torch.from_numpy(actions), annealed, state.noise)
         with watch.part("backward"):

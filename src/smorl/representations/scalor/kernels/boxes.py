@@ -147,20 +147,20 @@ def _overlap(on, ends, one, two):
 
 
 @kernel
-def judge(rows, masks, where, alpha, free, floors, explained, most):
-    """Which proposals (M,) are accepted: not explained by `alpha` (B, 1, S, S), and room for them.
+def judge(rows, order, masks, where, alpha, free, floors, explained, most):
+    """Which proposals (M,) are accepted, and which are rejected.
 
-    `rows` ascend, and within a picture the surest comes first. A proposal's pixels are where its
-    mask exceeds the first of two `floors`, explained ones where alpha exceeds the second. One that
-    is explained by the share `explained` is rejected, and one that a surer one covers by more than
-    `most`. Of the others at most `free` (B,) are accepted in a picture, the surest.
+    `order` lists them by picture, the surest first. A proposal's pixels are where its mask exceeds
+    the first of two `floors`; explained are those where alpha (B, 1, S, S) exceeds the second. One
+    that is explained by the share `explained` is rejected, and one that a surer one covers by more
+    than `most`. Of the others at most `free` (B,) are accepted in a picture, the surest.
     """
     count, size = len(rows), alpha.shape[-1]
-    accepted = np.zeros(count, np.bool_)
+    accepted, standing = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     on, canvas = np.zeros((count, size, size), np.bool_), np.empty((size, size), np.float32)
     ends, taken = np.zeros((count, 4), np.int64), np.zeros(len(free), np.int64)
-    standing = np.ones(count, np.bool_)
-    for m in range(count):
+    for i in range(count):
+        m = order[i]
         top, bottom, left, right = _paste(masks[m], where[m], canvas)
         ends[m] = top, bottom, left, right
         area, known = 0, 0
@@ -171,10 +171,10 @@ def judge(rows, masks, where, alpha, free, floors, explained, most):
                     area += 1
                     known += alpha[rows[m], 0, y, x] > floors[1]
         standing[m] = known / max(area, 1) < explained
-        for other in range(m if most < 1 else 0):
+        for other in order[: i if most < 1 else 0]:
             if rows[other] == rows[m] and standing[other] and standing[m]:
                 standing[m] = _overlap(on, ends, m, other) / max(area, 1) <= most
         if standing[m] and taken[rows[m]] < free[rows[m]]:
             accepted[m] = True
             taken[rows[m]] += 1
-    return accepted
+    return accepted, ~standing

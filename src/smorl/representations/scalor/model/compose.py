@@ -43,7 +43,7 @@ def layers(
     seen = masks * presence[..., None, None]
     weight = seen * torch.sigmoid(-depth)[..., None, None]
     pasted = paste_sum(torch.cat([weight * colours, weight, seen], -2), where, size)
-    return Layers(pasted[:, :3], pasted[:, 3:4], pasted[:, 4:])
+    return Layers(*pasted.split([3, 1, 1], 1))
 
 
 def coverage(masks: Tensor, presence: Tensor, where: Tensor, size: int) -> Tensor:
@@ -58,5 +58,5 @@ def blend(objects: Layers, background: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     objects still learn to make room.
     """
     alpha = objects.alpha + (objects.alpha.clamp(0, 1) - objects.alpha).detach()
-    foreground = alpha * objects.colour / (objects.weight + 1e-5)
+    foreground = alpha / (objects.weight + 1e-5) * objects.colour
     return foreground + (1 - alpha) * background, foreground, alpha

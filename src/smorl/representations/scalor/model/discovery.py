@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from smorl.representations.scalor.kernels import boxes
 from smorl.representations.scalor.model.distributions import Normal, Sampler, bernoulli_kl
-from smorl.representations.scalor.model.geometry import box, cell_centres, crop, paste_each
+from smorl.representations.scalor.model.geometry import box, cell_centres, crop
 from smorl.representations.scalor.model.networks import (
     GlimpseDecoder,
     GlimpseEncoder,
@@ -18,8 +19,9 @@ from smorl.representations.scalor.model.settings import ScalorConfig, Schedule
 # Release: the presence prior of a rejected proposal is 1e-8, where others end at 1e-4. Here the
 # prior falls further, and what is rejected must stay less likely than what is accepted.
 REJECTED_PRIOR, REJECTED_SHARE = 1e-8, 1e-4
-PROPOSED_MASK = 0.3  # Release: a proposal's pixels are where its mask exceeds this.
-EXPLAINED_ALPHA = 0.1  # Release: explained are pixels whose propagated alpha exceeds this.
+# Release: a proposal's pixels are where its mask exceeds the first of these, explained ones where
+# the alpha of tracked objects exceeds the second.
+FLOORS = 0.3, 0.1
 _MASK_CHANNELS = 32
 
 
@@ -122,21 +124,17 @@ class Discovery(nn.Module):
         self, masks: Tensor, where: Tensor, presence: Tensor, explained: Tensor | None, free: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return which proposals (B, D) are accepted, and which are rejected as explained."""
-        config = self.config
-        rejected = torch.zeros_like(presence[..., 0], dtype=torch.bool)
-        if explained is not None or config.overlap < 1:
-            pasted = paste_each(masks, where, config.image_size)[:, :, 0].flatten(2)
-            proposed = (pasted > PROPOSED_MASK).float()  # (B, D, S S)
-            area = proposed.sum(-1) + 1e-9
-            if explained is not None:
-                known = (explained > EXPLAINED_ALPHA).float().flatten(1)[..., None]
-                rejected = (proposed @ known)[..., 0] / area >= config.explained
-            if config.overlap < 1:
-                shared = (proposed @ proposed.mT) / area[..., None]
-                rejected |= _outdone(shared > config.overlap, presence[..., 0], rejected)
-        score = torch.where(rejected, -1.0, presence[..., 0])
-        rank = score.argsort(1, descending=True).argsort(1)
-        return ~rejected & (rank < free[:, None]), rejected
+        config, (batch, count) = self.config, presence.shape[:2]
+        rows = torch.arange(batch).repeat_interleave(count)
+        order = presence[..., 0].argsort(1, descending=True) + count * torch.arange(batch)[:, None]
+        size, limit = config.image_size, config.explained
+        if explained is None:
+            explained, limit = masks.new_zeros(batch, 1, size, size), 2.0  # no share is that large
+        parts = rows, order.flatten(), masks.flatten(0, 1)[:, :, 0], where.flatten(0, 1)
+        arrays = (part.contiguous().numpy() for part in (*parts, explained, free))
+        found = boxes.judge(*arrays, FLOORS, limit, config.overlap)
+        accepted, rejected = (torch.from_numpy(part).view(batch, count) for part in found)
+        return accepted, rejected
 
     def _presence_kl(
         self, logit: Tensor, chosen: Tensor, rejected: Tensor, schedule: Schedule
@@ -158,18 +156,3 @@ def _dared(logit: Tensor, sampler: Sampler, chance: float) -> Tensor:
         return logit
     tried = torch.rand(logit.shape, generator=sampler.generator) < chance
     return torch.where(tried, logit - logit.detach(), logit)
-
-
-def _outdone(covers: Tensor, presence: Tensor, rejected: Tensor) -> Tensor:
-    """Which proposals (B, D) are covered by a surer, standing one. covers[b, i, j]: i by j."""
-    out = torch.zeros_like(rejected)
-    order = presence.argsort(1, descending=True)
-    standing = ~rejected
-    for i in range(1, order.shape[1]):
-        row = order[:, i : i + 1]
-        surer = torch.zeros_like(rejected).scatter(1, order[:, :i], True)
-        covered = covers.gather(1, row[..., None].expand(-1, -1, covers.shape[-1]))[:, 0]
-        lost = (covered & surer & standing).any(1, keepdim=True) & standing.gather(1, row)
-        out = out.scatter(1, row, lost)
-        standing = standing.scatter(1, row, standing.gather(1, row) & ~lost)
-    return out

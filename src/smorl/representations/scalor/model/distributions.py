@@ -1,6 +1,7 @@
 """Samples and divergences of the latents: Normal and relaxed Bernoulli."""
 
 from dataclasses import dataclass
+from math import log, pi
 
 import torch
 from torch import Tensor
@@ -63,6 +64,6 @@ def bernoulli_kl(logit: Tensor, prior_logit: Tensor) -> Tensor:
 
 def log_normal(value: Tensor, mean: Tensor, sigma: float) -> Tensor:
     """Log density of Normal(mean, sigma), summed over all but the first dimension."""
-    constant = torch.log(torch.tensor(sigma * (2 * torch.pi) ** 0.5))
-    residual = ((value - mean) / sigma).flatten(1)
-    return -0.5 * (residual**2).sum(-1) - residual.shape[1] * constant
+    residual = (value - mean).flatten(1)
+    constant = residual.shape[1] * log(sigma * (2 * pi) ** 0.5)
+    return residual.square().sum(-1) * (-0.5 / sigma**2) - constant

@@ -1,19 +1,25 @@
-"""Cutting out boxes, and pasting them in by two small matrix products.
+"""Cutting out boxes, and pasting them in.
 
 A crop is bilinear sampling, one `grid_sample` for all boxes of a picture: their points form one
 tall grid, so no picture is repeated. Pasting is the same the other way round, equal in value and
 gradient to `torch.nn.functional.grid_sample(align_corners=False, padding_mode="zeros")`. Boxes are
-axis-aligned, so it separates into rows and columns: `Wy @ glimpse @ Wx.T` with hat-function
-weights, and the sum over objects becomes part of the product.
+axis-aligned, so it separates into rows and columns. The sum over objects is compiled and looks at
+the pixels of each box alone; each object on its own picture is `Wy @ glimpse @ Wx.T`, two small
+matrix products with hat-function weights.
 
 A box is `where` (..., 4) = (scale x, scale y, x, y) in image coordinates: it covers
 (x, y) +- scale. Glimpses are laid out (batch, objects, row, channel, column), because then the
 products below need no copies.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import grid_sample
+
+from smorl.representations.scalor.kernels import pasting
 
 
 def _centres(count: int) -> Tensor:
@@ -49,20 +55,25 @@ def crop(pictures: Tensor, where: Tensor, glimpse: int) -> Tensor:
 
 
 def paste_sum(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
-    """Put glimpses (B, N, G, C, G) at boxes where (B, N, 4) and add them up: (B, C, S, S).
+    """Put glimpses (B, N, G, C, G) at boxes where (B, N, 4) and add them up: (B, C, S, S)."""
+    return _Pasted.apply(glimpses, where, size)  # pyright: ignore[reportReturnType]
 
-    The sum over objects is part of the second product: no picture per object is ever made.
-    """
-    batch, count, glimpse, channels, _ = glimpses.shape
-    across, down = _paste_weights(where, glimpse, size)
-    wide = (
-        glimpses.reshape(batch * count, glimpse * channels, glimpse)
-        @ across.reshape(batch * count, size, glimpse).mT
-    )
-    wide = wide.reshape(batch, count * glimpse, channels * size)
-    down = down.permute(0, 2, 1, 3).reshape(batch, size, count * glimpse)
-    picture = (down @ wide).reshape(batch, size, channels, size)
-    return picture.permute(0, 2, 1, 3)
+
+class _Pasted(torch.autograd.Function):
+    """The sum of pasted glimpses and its gradients, compiled."""
+
+    @staticmethod
+    def forward(ctx: Any, glimpses: Tensor, where: Tensor, size: int) -> Tensor:  # pyright: ignore
+        parts = glimpses.contiguous(), where.contiguous()
+        ctx.save_for_backward(*parts)
+        return torch.from_numpy(pasting.paste(*(part.numpy() for part in parts), size))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore
+        parts = (part.numpy() for part in (gradient.contiguous(), *ctx.saved_tensors))
+        of_glimpses, of_where = pasting.paste_back(*parts)
+        return torch.from_numpy(of_glimpses), torch.from_numpy(of_where), None
 
 
 def paste_each(glimpses: Tensor, where: Tensor, size: int) -> Tensor:

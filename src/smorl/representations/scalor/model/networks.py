@@ -72,6 +72,10 @@ class ConvLstm(nn.Module):
         self.inputs = nn.ModuleList(nn.Conv2d(2 * c, 4 * c, 3, padding=1) for _ in layers)
         self.actions = nn.ModuleList(nn.Linear(actions, 4 * c) for _ in layers)
         self.peephole = nn.Parameter(torch.zeros(len(layers), 3, c, k, k))
+        # Memory starts open, the usual remedy for LSTMs that forget at first.
+        opened = torch.tensor([0.0, 1.0, 0.0]).view(3, 1, 1, 1)
+        self.register_buffer("opened", opened, persistent=False)
+        self.opened: Tensor
         self.shape = (len(layers), 2, c, k, k)
 
     def init(self, batch: int) -> Tensor:
@@ -81,18 +85,39 @@ class ConvLstm(nn.Module):
     def forward(self, encoding: Tensor, action: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         states = []
         for i, (conv, linear) in enumerate(zip(self.inputs, self.actions, strict=True)):
-            hidden, cell = state[:, i, 0], state[:, i, 1]
-            gates = conv(torch.cat([encoding, hidden], 1)) + linear(action)[:, :, None, None]
-            enter, forget, leave, candidate = gates.chunk(4, 1)
-            peep = self.peephole[i]
-            enter = torch.sigmoid(enter + peep[0] * cell)
-            # Memory starts open, the usual remedy for LSTMs that forget at first.
-            forget = torch.sigmoid(forget + 1 + peep[1] * cell)
-            leave = torch.sigmoid(leave + peep[2] * cell)
-            cell = forget * cell + enter * torch.tanh(candidate)
-            encoding = leave * torch.tanh(cell)
+            hidden, cell = state[:, i].unbind(1)
+            gates = conv(torch.cat([encoding, hidden], 1))
+            encoding, cell = self._turn(i, gates + linear(action)[:, :, None, None], cell)
             states.append(torch.stack([encoding, cell], 1))
         return encoding, torch.stack(states, 1)
+
+    def run(self, encodings: Tensor, actions: Tensor) -> Tensor:
+        """What `forward` returns for whole sequences (B, T, .) from zero states on, (B, T, .).
+
+        What enters from below does not wait for the frame before, so it is one convolution.
+        """
+        lead = encodings.shape[:2]
+        for i, (conv, linear) in enumerate(zip(self.inputs, self.actions, strict=True)):
+            assert isinstance(conv, nn.Conv2d)
+            below, before = conv.weight.chunk(2, 1)
+            gates = nn.functional.conv2d(encodings.flatten(0, 1), below, conv.bias, padding=1)
+            gates = gates + linear(actions.flatten(0, 1))[:, :, None, None]
+            hidden, cell, outputs = None, encodings.new_zeros(lead[0], *self.shape[2:]), []
+            for entered in gates.unflatten(0, lead).unbind(1):
+                if hidden is not None:
+                    entered = entered + nn.functional.conv2d(hidden, before, padding=1)
+                hidden, cell = self._turn(i, entered, cell)
+                outputs.append(hidden)
+            encodings = torch.stack(outputs, 1)
+        return encodings
+
+    def _turn(self, layer: int, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """Return hidden state and cell after the gates' inputs (B, 4 C, k, k)."""
+        doors, candidate = gates.unflatten(1, (4, -1)).split([3, 1], 1)
+        doors = doors + self.peephole[layer] * cell[:, None] + self.opened
+        enter, forget, leave = torch.sigmoid(doors).unbind(1)
+        cell = forget * cell + enter * torch.tanh(candidate[:, 0])
+        return leave * torch.tanh(cell), cell
 
 
 class GlimpseEncoder(nn.Module):

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from smorl.representations.scalor.kernels import boxes
 from smorl.representations.scalor.model.distributions import Normal, Sampler, bernoulli_kl
-from smorl.representations.scalor.model.geometry import box, crop, paste_each
+from smorl.representations.scalor.model.geometry import box, crop
 from smorl.representations.scalor.model.networks import GlimpseDecoder, GlimpseEncoder, conv, mlp
 from smorl.representations.scalor.model.settings import ScalorConfig
 from smorl.representations.scalor.model.slots import PRIOR_STATE, Slots, each
@@ -193,11 +194,12 @@ class Propagation(nn.Module):
         """
         if self.config.coexist >= 1:
             return torch.zeros_like(alive)
-        pasted = paste_each(masks, where, self.config.image_size // 2)[:, :, 0].flatten(2)
-        covers = ((pasted > 0.5) & alive[..., None]).float()
-        shared = covers @ covers.mT / (covers.sum(-1, keepdim=True) + 1e-6)
-        behind = depth > depth.mT  # (B, i, j): i is farther than j
-        return (behind & (shared > self.config.coexist)).any(2)
+        batch, count = alive.shape
+        rows = torch.arange(batch).repeat_interleave(count)
+        flat = (part.flatten(0, 1) for part in (masks[:, :, :, 0], where, depth, alive))
+        arrays = (part.contiguous().numpy() for part in (rows, *flat))
+        found = boxes.behind(*arrays, self.config.image_size // 2, self.config.coexist)
+        return torch.from_numpy(found).view(batch, count)
 
     def move(self, where: Tensor, bias: Tensor) -> Tensor:
         """Apply a change of place (B, N, 4): scales anew, the place by a bounded step."""

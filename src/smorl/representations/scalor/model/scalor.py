@@ -107,11 +107,14 @@ class Scalor(nn.Module):
     ) -> tuple[State, Frame]:
         """Infer the objects of one frame (B, 3, S, S) from the state and the action that led there.
 
-        `first` says that no row tracks anything yet. `encoded` is (pictures, image encoding) if
-        the caller has computed them for many frames at once.
+        `first` says that no row tracks anything yet. `encoded` is (pictures, output of the LSTM) if
+        the caller has computed them for many frames at once; the LSTM's state is left alone then.
         """
-        pictures, encoding = self.encode(image) if encoded is None else encoded
-        encoding, memory = self.lstm(encoding, action, state.memory)
+        if encoded is None:
+            pictures, encoding = self.encode(image)
+            encoding, memory = self.lstm(encoding, action, state.memory)
+        else:
+            (pictures, encoding), memory = encoded, state.memory
         size = self.config.image_size
         slots, shown, kls = state.slots, None, []
         if not first:
@@ -187,13 +190,14 @@ class Scalor(nn.Module):
         length = images.shape[1]
         pictures = self.pictures(images)
         encoded = self.image_encoder(pictures.flatten(0, 1)).unflatten(0, images.shape[:2])
+        encodings = self.lstm.run(encoded, actions).unbind(1)
         state = self.init(len(images))
         frames, counts, found = [], [], []
         for t in range(length):
             state = self._lose(state, generator) if t else state
             state, frame = self.step(
                 state, images[:, t], actions[:, t], sampler, annealed,
-                first=t == 0, encoded=(pictures[:, t], encoded[:, t]),
+                first=t == 0, encoded=(pictures[:, t], encodings[t]),
             )  # fmt: skip
             frames.append(frame)
             counts.append(state.slots.alive.float().sum(1).mean())
@@ -203,11 +207,12 @@ class Scalor(nn.Module):
             for name in frames[0].terms
         }
         total = sum(value for name, value in terms.items() if name.startswith("kl/"))
-        mse = [((f.picture - images[:, t]) ** 2).mean() for t, f in enumerate(frames)]
+        with torch.no_grad():
+            mse = [((f.picture - images[:, t]) ** 2).mean() for t, f in enumerate(frames)]
         return {
             "loss": total - terms["log_likelihood"],
             **terms,
-            "mse": torch.stack(mse).mean().detach(),
+            "mse": torch.stack(mse).mean(),
             "objects": torch.stack(counts).mean(),
             "discovered": torch.stack(found[1:] or found).mean(),
             "foreground": torch.stack([f.alpha.mean() for f in frames]).mean().detach(),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from smorl.representations.scalor.kernels import births, boxes
 from smorl.representations.scalor.model.compose import blend, layers
-from smorl.representations.scalor.model.discovery import EXPLAINED_ALPHA, PROPOSED_MASK
+from smorl.representations.scalor.model.discovery import FLOORS
 from smorl.representations.scalor.model.distributions import Sampler
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import PRIOR_STATE, Slots
@@ -22,7 +22,6 @@ from smorl.representations.scalor.tracking.flat import Cutter, columns, flat, pl
 
 _MEANS = Sampler(None)  # every latent takes its mean
 _STRANGE = 0.15  # difference of colour, 0 to 1, beyond which a pixel does not show the background
-_FLOORS = PROPOSED_MASK, EXPLAINED_ALPHA
 _FAINT = 1e-3  # presence up to which a proposal is nothing: it is not born, and covers as little
 
 
@@ -135,8 +134,8 @@ def _discover(
     masks = decoder.masks(what)[:, :, 0]
     presence = presence.flatten()[index][:, None]
     limits = (2.0 if first else config.explained), config.overlap  # nothing is explained at first
-    places = plain(rows, masks, where, alpha, free)
-    accepted = torch.from_numpy(boxes.judge(*places, _FLOORS, *limits))
+    places = plain(rows, torch.arange(len(rows)), masks, where, alpha, free)
+    accepted = torch.from_numpy(boxes.judge(*places, FLOORS, *limits)[0])
     return _Found(rows, what, where, kept[:, 9:10], presence * accepted[:, None], masks)
 
 
