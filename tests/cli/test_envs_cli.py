@@ -43,7 +43,7 @@ def test_listing_needs_no_simulator():
 def test_bench_typo_gets_a_hint(capsys):
     assert main(["bench", "env"]) == 2
     assert "Did you mean 'envs'" in capsys.readouterr().err
-    assert main(["bench"]) == 0
+    assert main(["bench", "--help"]) == 0
 
 
 def test_bench_envs_reports_speeds_and_ratios(capsys, monkeypatch):
