@@ -49,7 +49,7 @@ def test_bench_typo_gets_a_hint(capsys):
 def test_bench_envs_reports_speeds_and_ratios(capsys, monkeypatch):
     monkeypatch.setattr(bench, "ROWS", (1, 4))
     full = bench.measure
-    monkeypatch.setattr(bench, "measure", lambda seconds: full(seconds=0.02))
+    monkeypatch.setattr(bench, "measure", lambda seconds, threads: full(0.02, threads))
     assert main(["bench", "envs", "--json", "--quick"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert len(report["speeds"]) == 2 * (1 + 2 * 2)
