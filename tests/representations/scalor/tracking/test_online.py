@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from smorl.representations.perceptions import load_perception
 from smorl.representations.scalor.model.compose import coverage, layers
 from smorl.representations.scalor.model.distributions import Sampler
 from smorl.representations.scalor.model.geometry import crop, paste_sum
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.tracking.online import paint, track
+from smorl.representations.video import collect
 from tests.representations.scalor.small import SMALL, make_model, noise, videos
 
 PAPER = replace(SMALL, networks="paper", background="decoded", window=0.0)
@@ -84,3 +86,30 @@ def test_pasting_without_gradients_equals_pasting_with_them():
     with_gradients = paste_sum(glimpses, where.requires_grad_(), 32).detach()
     with torch.no_grad():
         assert paste_sum(glimpses, where, 32).equal(with_gradients)
+
+
+@pytest.mark.parametrize("name", ["shipped:scalor-1", "shipped:scalor-2"])
+@torch.no_grad()
+def test_real_frames_are_tracked_as_by_the_whole_model(name):
+    """From the state the tracker is in, frame by frame: same objects, same IDs, same places."""
+    perception = load_perception(name)
+    tracker = perception.tracker()
+    model, annealed = tracker.model, tracker.model.schedule(10**9)
+    data = collect(perception.env, episodes=6, steps=15, seed=11, num_envs=6)
+    carry = tracker.init(6)
+    for t in range(16):
+        pictures, moves = data.images[:, t], data.actions[:, t]
+        image, action = tracker._images(pictures), torch.from_numpy(moves)
+        first, state = t == 0, carry.state
+        ours, sketch = track(model, state, image, model.encode(image), action, first=first)
+        theirs, frame = model.step(state, image, action, Sampler(None), annealed, first=first)
+        assert ours.slots.alive.equal(theirs.slots.alive)
+        assert ours.slots.ids.equal(theirs.slots.ids)
+        assert ours.next_id.equal(theirs.next_id)
+        alive = ours.slots.alive
+        for part in ("what", "where", "depth", "presence", "bias", "state", "prior", "absence"):
+            found, expected = getattr(ours.slots, part)[alive], getattr(theirs.slots, part)[alive]
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-5, msg=part)
+        # Proposals that are next to certainly nothing are left out.
+        torch.testing.assert_close(sketch.alpha, frame.alpha, rtol=0, atol=5e-3)
+        carry, _ = tracker.step(carry, pictures, moves)
