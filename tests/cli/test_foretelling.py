@@ -42,7 +42,7 @@ def test_spoiled_perceptions_are_told_from_the_good_one(small, monkeypatch, tmp_
     assert good["score"] > 0.8
     assert all(row["score"] < good["score"] - 0.1 and not row["healthy"] for row in rows.values())
     assert rows["looks-0.2"]["mixed"] > 0.3  # everything looks alike
-    assert rows["looks-6"]["found"] < 0.8  # nothing looks like itself
+    assert rows["looks-6"]["found"] < 0.9  # nothing looks like itself
     assert report["rank_correlation"] > 0.5
     assert [(preset, steps) for preset, steps, _ in asked] == [("visual-rearrange-1", 500)] * 4
     assert len({perception.digest for *_, perception in asked}) == 4
