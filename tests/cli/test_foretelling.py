@@ -20,7 +20,7 @@ def small(monkeypatch):
         monkeypatch.setattr(module, "EPISODES", 16)
         monkeypatch.setattr(module, "FRAMES", 21)
     monkeypatch.setattr(spoiling, "NOISE", (1.5,))
-    monkeypatch.setattr(spoiling, "SCALES", (0.2, 6.0))
+    monkeypatch.setattr(spoiling, "SCALES", (0.2, 12.0))
 
 
 def test_spoiled_perceptions_are_told_from_the_good_one(small, monkeypatch, tmp_path, capsys):
@@ -37,12 +37,12 @@ def test_spoiled_perceptions_are_told_from_the_good_one(small, monkeypatch, tmp_
     assert study.main([*words, "--steps", "500", "--keep", str(kept)]) == 0
     report = json.loads(kept.read_text())
     rows = {row["perception"]: row for row in report["rows"]}
-    assert list(rows) == ["shipped-scalor-1", "weights-1.5", "looks-0.2", "looks-6"]
+    assert list(rows) == ["shipped-scalor-1", "weights-1.5", "looks-0.2", "looks-12"]
     good = rows.pop("shipped-scalor-1")
     assert good["score"] > 0.8
     assert all(row["score"] < good["score"] - 0.1 and not row["healthy"] for row in rows.values())
     assert rows["looks-0.2"]["mixed"] > 0.3  # everything looks alike
-    assert rows["looks-6"]["found"] < 0.9  # nothing looks like itself
+    assert rows["looks-12"]["found"] < 0.8  # nothing looks like itself
     assert report["rank_correlation"] > 0.5
     assert [(preset, steps) for preset, steps, _ in asked] == [("visual-rearrange-1", 500)] * 4
     assert len({perception.digest for *_, perception in asked}) == 4
