@@ -13,7 +13,7 @@ from functools import partial
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.representations.scalor.model.settings import ScalorConfig
 from smorl.representations.scalor.training.settings import (
-    HandConfig,
+    FinderConfig,
     HeldOutConfig,
     OptimiseConfig,
     ScalorTrainingConfig,
@@ -85,8 +85,8 @@ def scalor(n: int) -> ScalorTrainingConfig:
             decay_from=0.5,
             warmup=100,
         ),
-        # With one puck the end of the arm's mask is the hand nearly always (docs/perception.md).
-        hand=HandConfig(iterations=0 if n == 1 else 1000),
+        # With one puck the tracker is good enough by itself (docs/perception.md).
+        finder=FinderConfig(iterations={1: 0, 2: 1200}.get(n, 2000)),
     )
 
 
@@ -156,7 +156,7 @@ def debug() -> ScalorTrainingConfig:
         data=SequencesConfig(episodes=6, steps=12, first_frames=0.5, contact=0.4),
         scalor=replace(base.scalor, what=3, slots=3, channels=16, hidden=16, tracker=8, glimpse=8),
         optimise=replace(base.optimise, iterations=8, batch=3, lengths=(2, 3), warmup=2),
-        hand=HandConfig(iterations=2, batch=4),
+        finder=FinderConfig(iterations=2, batch=4),
         evaluation=HeldOutConfig(episodes=2),
     )
 

@@ -1,6 +1,6 @@
 """One file with everything a trained perception needs: `weights.safetensors`.
 
-Tensors `model/...` (float16), `what/mean`, `what/basis`, `prior/...`, `hand/...`; the rest is JSON
+Tensors `model/...` (float16), `what/mean`, `what/basis`, `prior/...`, `known/...`; the rest is JSON
 in the header: the model's settings, the matching threshold, where it was trained, by which command.
 The hash of `tensor_file` covers all of it.
 """
@@ -24,7 +24,8 @@ from smorl.goals.own_body import StillnessModel
 from smorl.images import resize
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.settings import ScalorConfig
-from smorl.representations.scalor.tracking.hand import Hand, HandFinder
+from smorl.representations.scalor.tracking.finder import Finder
+from smorl.representations.scalor.tracking.known import Known
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 from smorl.representations.scalor.tracking.tracker import DEFAULT_SAME, ScalorTracker
 from smorl.runs.tensor_file import (
@@ -39,6 +40,8 @@ from smorl.types import ObjectSet
 
 KIND, FORMAT = "scalor", 2
 _LARGEST = float(np.finfo(np.float16).max)
+_PARTS = ("model/", "what/", "prior/", "known/")
+_USUAL = {"kinds", "looks", "extents", "depths"}  # arrays of `Known`
 _KINDS = {"config": {}, "threshold": int | float, "meta": {"env": str}}
 
 
@@ -58,7 +61,7 @@ class PerceptionWeights:
     prior: dict[str, np.ndarray]
     threshold: float
     meta: dict[str, Any] = field(default_factory=dict)
-    hand: Hand | None = None  # tells where the own hand is; None: the end of the arm's mask does
+    known: Known | None = None  # tells where hand and things are; None: masks do
     digest: str | None = None
 
     def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
@@ -68,7 +71,7 @@ class PerceptionWeights:
         """
         config = TrackerConfig() if config is None else config
         config = replace(config, same=self.threshold) if config.same is None else config
-        return ScalorTracker(self.model, self.what_mean, self.what_basis, config, self.hand)
+        return ScalorTracker(self.model, self.what_mean, self.what_basis, config, self.known)
 
     def track(self, frames: np.ndarray, actions: np.ndarray | None = None) -> ObjectSet:
         """Follow the objects of a video uint8 (T, H, W, 3): a set of arrays (T, N, .).
@@ -122,10 +125,8 @@ def save_weights(path: Path, weights: PerceptionWeights) -> Path:
     arrays = {f"model/{k}": _half(v) for k, v in weights.model.state_dict().items()}
     arrays |= {"what/mean": weights.what_mean, "what/basis": weights.what_basis}
     arrays |= {f"prior/{k}": v for k, v in weights.prior.items()}
-    if weights.hand is not None:
-        rest, state = weights.hand.rest.to_arrays(), weights.hand.finder.state_dict()
-        arrays |= {f"hand/rest/{k}": v for k, v in rest.items()}
-        arrays |= {f"hand/finder/{k}": v.numpy() for k, v in state.items()}
+    if weights.known is not None:
+        arrays |= {f"known/{k}": v for k, v in _known_arrays(weights.known).items()}
     config = to_json(weights.config)
     header = {"config": config, "threshold": weights.threshold, "meta": weights.meta}
     return write_tensors(Path(path), KIND, FORMAT, arrays, header)
@@ -141,6 +142,8 @@ def load_weights(path: Path, data: bytes | None = None) -> PerceptionWeights:
     arrays, header = read_tensors(path, KIND, FORMAT, data)
     with understood(path, "a perception"):
         check_kinds(header, _KINDS, "header")
+    if strangers := sorted(name for name in arrays if not name.startswith(_PARTS)):
+        raise damaged(path, f"it holds {strangers[0]!r}, which this smorl does not know")
     model = Scalor(_config(path, header["config"]), _action_size(path, arrays))
     fill_module(path, model, under("model/", arrays))
     mean, basis = arrays.get("what/mean"), arrays.get("what/basis")
@@ -156,25 +159,33 @@ def load_weights(path: Path, data: bytes | None = None) -> PerceptionWeights:
         prior=under("prior/", arrays),
         threshold=float(header["threshold"]),
         meta=header["meta"],
-        hand=_hand(path, under("hand/", arrays), model.config),
+        known=_known(path, under("known/", arrays), model.config),
         digest=hashlib.sha256(data).hexdigest(),
     )
 
 
-def _hand(path: Path, arrays: dict[str, np.ndarray], config: ScalorConfig) -> Hand | None:
-    """Return who tells where the hand is, if the file knows."""
+def _known_arrays(known: Known) -> dict[str, np.ndarray]:
+    arrays = {f"finder/{k}": v.numpy() for k, v in known.finder.state_dict().items()}
+    arrays |= {f"rest/{k}": v for k, v in known.rest.to_arrays().items()}
+    return arrays | {name: getattr(known, name) for name in _USUAL}
+
+
+def _known(path: Path, arrays: dict[str, np.ndarray], config: ScalorConfig) -> Known | None:
+    """Return who tells where hand and things are, if the file knows."""
     if not arrays:
         return None
-    require_finite(path, {f"hand/{k}": v for k, v in arrays.items()})
-    finder, known = HandFinder(config.image_size), under("rest/", arrays)
+    rest, cells = under("rest/", arrays), arrays.get("finder/cells.2.bias")
+    if rest.keys() != {"centres", "rest"} or cells is None or not arrays.keys() >= _USUAL:
+        raise damaged(path, "it does not say how hand and things look")
+    require_finite(path, {f"known/{k}": v for k, v in arrays.items()})
+    finder = Finder(config.image_size, max(0, len(cells) // 3 - 1))
     fill_module(path, finder, under("finder/", arrays))
-    if known.keys() != {"centres", "rest"}:
-        raise damaged(path, "it does not say which appearances are the hand's")
     with understood(path, "a perception"):
-        rest = StillnessModel(**known)
-        if rest.centres.shape[1] != config.what:
-            raise ValueError(f"appearances of {rest.centres.shape[1]} numbers")
-    return Hand(finder.eval().requires_grad_(False), rest)
+        finder = finder.eval().requires_grad_(False)
+        known = Known(finder, StillnessModel(**rest), **{name: arrays[name] for name in _USUAL})
+        if known.rest.centres.shape[1] != config.what:
+            raise ValueError(f"appearances of {known.rest.centres.shape[1]} numbers")
+    return known
 
 
 def _action_size(path: Path, arrays: dict[str, np.ndarray]) -> int:

@@ -21,6 +21,7 @@ PLAIN = {
     "foot": 0.0,
     "depth_order": False,
     "hand": False,
+    "known": False,
 }
 
 
@@ -54,6 +55,8 @@ class TrackerConfig(TrackerSettings):
     depth_order: bool = True  # depth as an order from far to near; False: the model's own number
     # The own hand is where the whole picture says, if the perception has learned to tell.
     hand: bool = True
+    # Things of the video are where the whole picture says, too, and are what it says.
+    known: bool = True
 
     def __post_init__(self) -> None:
         within(self, {

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from smorl.errors import InvalidInput
 from smorl.representations.base import Drawing
-from smorl.representations.scalor.model.geometry import paste_each
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import nearness
 from smorl.representations.scalor.tracking.carry import Carry
-from smorl.representations.scalor.tracking.hand import Hand
+from smorl.representations.scalor.tracking.known import Known, View, Whereabouts
 from smorl.representations.scalor.tracking.looks import Looks, as_known, smoothed
 from smorl.representations.scalor.tracking.memory import Memory, remember, stirring
-from smorl.representations.scalor.tracking.online import Sketch, paint, track, unlike_background
+from smorl.representations.scalor.tracking.online import Sketch, track, unlike_background
+from smorl.representations.scalor.tracking.pictures import as_images, drawing_of
 from smorl.representations.scalor.tracking.places import motion_of, settled
 from smorl.representations.scalor.tracking.rows import join_rows, mix_rows, pick_rows, put_rows
 from smorl.representations.scalor.tracking.settings import TrackerConfig
@@ -42,12 +42,12 @@ class ScalorTracker:
         what_mean: np.ndarray | None = None,
         what_basis: np.ndarray | None = None,
         config: TrackerConfig | None = None,
-        hand: Hand | None = None,
+        known: Known | None = None,
     ) -> None:
         self.model = model.eval().requires_grad_(False)
         self.config = TrackerConfig() if config is None else config
         self.same = DEFAULT_SAME if self.config.same is None else self.config.same
-        self.hand = hand if self.config.hand else None
+        self.known = known if self.config.known or self.config.hand else None
         size = model.config.what
         mean = np.zeros(size) if what_mean is None else what_mean
         basis = np.eye(size) if what_basis is None else what_basis
@@ -66,19 +66,22 @@ class ScalorTracker:
             state.slots,
             np.zeros(shape, np.int64),
             np.full(shape, -1),
+            torch.full(shape, -1),
             np.zeros(shape, bool),
             Looks(state.slots.what, torch.zeros(shape, dtype=torch.int64)),
             state.slots.where[..., 2:],
+            Whereabouts.unknown(batch, 0 if self.known is None else self.known.things),
         )
 
     def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
         """Forget everything about the rows in `mask` (B,): their next frame is a first frame."""
         fresh, rows = self.init(len(mask)), torch.as_tensor(mask)
         state, memory = (
-            mix_rows(rows, fresh.state, carry.state),
-            mix_rows(rows, fresh.memory, carry.memory),
+            mix_rows(rows, one, two)
+            for one, two in ((fresh.state, carry.state), (fresh.memory, carry.memory))
         )
-        return replace(carry, state=state, memory=memory, frame=None)
+        known = carry.known.forget(np.asarray(mask, bool))
+        return replace(carry, state=state, memory=memory, known=known, frame=None)
 
     @torch.inference_mode()
     def step(
@@ -89,7 +92,8 @@ class ScalorTracker:
         Rows that see their first frame process it `first_passes` times, with zero action after
         the first pass.
         """
-        images, action = self._images(observation), torch.tensor(np.asarray(actions, np.float32))
+        images = as_images(observation, self.image_size)
+        action = torch.tensor(np.asarray(actions, np.float32))
         started = carry.state.started
         if bool(started.all()):
             state, frame = self._go_on(carry.state, images, action)
@@ -106,9 +110,8 @@ class ScalorTracker:
     def encode_goal(self, observation: np.ndarray) -> ObjectSet:
         """Encode pictures (B, S, S, 3), each on its own, without history."""
         batch = len(observation)
-        found = self.step(
-            self.init(batch), observation, np.zeros((batch, self.model.actions), np.float32)
-        )[1]
+        still = np.zeros((batch, self.model.actions), np.float32)
+        found = self.step(self.init(batch), observation, still)[1]
         return replace(found, ids=None)  # IDs mean something within an episode only
 
     @torch.no_grad()
@@ -116,14 +119,7 @@ class ScalorTracker:
         """Return the reconstruction of the last frame and a mask per slot."""
         if carry.frame is None:
             raise InvalidInput("nothing to draw before the first frame; call step first.")
-        masks = self.model.decoder.masks(carry.objects.what)
-        size = self.model.config.image_size
-        pasted = paste_each(masks, carry.objects.where, size)[:, :, 0]
-        live = torch.as_tensor((carry.age == 0) & (carry.ids >= 0))
-        pasted = pasted * live[..., None, None]
-        parts = (*paint(self.model, carry.frame), carry.frame.background)
-        pictures = [p.permute(0, 2, 3, 1).clamp(0, 1).numpy() for p in parts]
-        return Drawing(*pictures, masks=pasted.clamp(0, 1).numpy())
+        return drawing_of(self.model, carry.frame, carry.objects, self.seen_now(carry))
 
     @property
     def image_size(self) -> int:
@@ -131,8 +127,8 @@ class ScalorTracker:
         return self.model.config.image_size
 
     def seen_now(self, carry: Carry) -> np.ndarray:
-        """Which slots (B, N) were in the last frame itself, not only remembered?"""
-        return carry.age == 0
+        """Which slots (B, N) did the model see in the last frame itself, not only remember?"""
+        return (carry.age == 0) & (carry.names >= 0).numpy()
 
     def raw_appearance(self, carry: Carry) -> np.ndarray:
         """Return z^what (B, N, W) as the model infers it."""
@@ -168,7 +164,7 @@ class ScalorTracker:
     ) -> tuple[State, Memory]:
         """Update the memory and the IDs, in the rows where somebody is missing or changed."""
         memory, slots = carry.memory, state.slots
-        before = as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.looks.what)
+        before = as_known(carry.state.slots, carry.names, carry.looks.what)
         rows = stirring(before, slots, memory, self.what_basis)
         if not len(rows):
             return state, memory
@@ -193,46 +189,56 @@ class ScalorTracker:
         self, carry: Carry, state: State, memory: Memory, frame: Sketch, images: Tensor
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
-        former = torch.where(carry.state.started[:, None], torch.as_tensor(carry.ids), -1)
+        began = carry.state.started[:, None]
         looks = smoothed(
             objects,
             age,
-            former,
+            torch.where(began, carry.names, -1),
             carry.looks,
             self.what_basis,
             self.config.smooth,
             self.config.patience,
         )
-        what = (looks.what - self.what_mean) @ self.what_basis
+        what = self._normalised(looks.what)
         present, place, extent = places_of(
             self.model, self.config, self.same, objects, what, age, images
         )
-        share = (age / max(1, self.config.memory))[..., None].float()
-        shown = present[..., None]
-        if self.hand is not None:
-            place = self.hand.put(images, what, present, place)
         depth = nearness(objects) if self.config.depth_order else objects.depth
-        ids = torch.where(present, objects.ids, -1)
+        names = torch.where(present, objects.ids, -1)
+        seen = (what, place, extent, depth, age, names, present)
+        view, known = View(*(part.numpy() for part in seen)), carry.known
+        if self.known is not None:
+            view, known = self._put_right(self.known, view, objects.what, known, images)
+        ids, place = torch.from_numpy(view.ids), torch.from_numpy(view.place)
+        former = torch.where(began, torch.as_tensor(carry.ids), -1)
         place = settled(ids, place, former, carry.place, self.config.settle)
         motion = motion_of(ids, place, former, carry.place)
+        shown = view.present[..., None]
+        share = (view.age / max(1, self.config.memory))[..., None].astype(np.float32)
         found = ObjectSet(
-            what=(what * shown).numpy(),
-            position=(place * shown).numpy(),
-            scale=(extent * shown).numpy(),
-            depth=(torch.cat([depth, share], -1) * shown).numpy(),
-            present=present.numpy(),
-            ids=ids.numpy(),
+            what=view.what * shown,
+            position=place.numpy() * shown,
+            scale=view.extent * shown,
+            depth=np.concatenate([view.depth, share], -1) * shown,
+            present=view.present,
+            ids=view.ids,
             motion=motion.numpy(),
         )
-        numbers = (age.numpy(), ids.numpy(), new.numpy())
-        return Carry(state, memory, objects, *numbers, looks, place, frame), found
+        numbers = (view.age, view.ids, names, new.numpy())
+        return Carry(state, memory, objects, *numbers, looks, place, known, frame), found
 
-    def _images(self, observation: np.ndarray) -> Tensor:
-        size = self.model.config.image_size
-        if observation.dtype != np.uint8 or observation.shape[1:] != (size, size, 3):
-            raise InvalidInput(
-                f"the tracker needs uint8 pictures (batch, {size}, {size}, 3), got "
-                f"{observation.dtype} {observation.shape}; use a Visual environment."
-            )
-        pictures = torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2)
-        return pictures.contiguous() / 255  # whatever follows is faster on whole channels
+    def _put_right(
+        self, known: Known, view: View, raw: Tensor, past: Whereabouts, images: Tensor
+    ) -> tuple[View, Whereabouts]:
+        """Correct the report by what the whole picture says."""
+        sight = known.finder(images)
+        if self.config.known:
+            told = (sight.chance.numpy(), sight.place.numpy(), past)
+            raw_what = self._normalised(raw).numpy()
+            view, past = known.put_right(view, raw_what, *told, self.same, self.config.memory)
+        if self.config.hand:
+            view = known.put_hand(view, sight.hand.numpy())
+        return view, past
+
+    def _normalised(self, what: Tensor) -> Tensor:
+        return (what - self.what_mean) @ self.what_basis

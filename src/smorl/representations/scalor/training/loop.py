@@ -25,8 +25,8 @@ from smorl.representations.scalor.training.data import (
     require_same_data,
     together,
 )
+from smorl.representations.scalor.training.finder import with_finder
 from smorl.representations.scalor.training.fit import fit_weights
-from smorl.representations.scalor.training.hand import with_hand
 from smorl.representations.scalor.training.report import measure_weights, summary
 from smorl.representations.scalor.training.self_check import check, judge
 from smorl.representations.scalor.training.settings import ScalorTrainingConfig
@@ -216,12 +216,12 @@ class ScalorTrainer(Resumable):
 
         None: the self-check found that no agent could learn from it, and another attempt began.
         """
-        self.reporter.note("Encoding the training data: appearance, threshold, prior, hand.")
+        self.reporter.note("Encoding the training data: appearance, threshold, prior, finder.")
         with self._timed("fit"):
             weights = fit_weights(
                 self.config, self.state, self.data, self.command, self.random.episodes
             )
-            weights = with_hand(weights, self.data, self.config.hand, self.config.seed)
+            weights = with_finder(weights, self.data, self.config.finder, self.config.seed)
             checked = check(weights.tracker(), weights.threshold, self.data)
         if findings := judge(checked):
             attempt = self.state.attempt

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FRAME = {"fast": 1 / 280, "paper": 1 / 20}  # to learn from one frame
 _COLLECTED_FRAME = 1.0e-3
 _JUDGED_EPISODE = 0.8  # the result is evaluated, its prior and threshold fitted
-_HAND_PICTURE = 5e-4  # to learn from one picture where the hand is
+_FOUND_PICTURE = 6e-4  # to learn from one picture where hand and things are
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class OptimiseConfig:
 
 
 @dataclass(frozen=True)
-class HandConfig:
-    """How a perception learns where the own hand is. Ours."""
+class FinderConfig:
+    """How a perception learns to tell from the whole picture where hand and things are. Ours."""
 
     iterations: int = 0  # gradient steps; 0: the hand is where the arm's mask ends
     batch: int = 64  # pictures per step
@@ -108,7 +108,7 @@ class ScalorTrainingConfig(PerceptionConfig):
     data: SequencesConfig = field(default_factory=SequencesConfig)
     scalor: ScalorConfig = field(default_factory=ScalorConfig)
     optimise: OptimiseConfig = field(default_factory=OptimiseConfig)
-    hand: HandConfig = field(default_factory=HandConfig)
+    finder: FinderConfig = field(default_factory=FinderConfig)
     evaluation: HeldOutConfig = field(default_factory=HeldOutConfig)
 
     def __post_init__(self) -> None:
@@ -132,8 +132,8 @@ class ScalorTrainingConfig(PerceptionConfig):
         """How long it takes, by what was measured (`smorl bench perception`, and runs)."""
         data = self.data.episodes * (self.data.steps + 1) * _COLLECTED_FRAME
         learning = self.frames * _FRAME[self.scalor.networks]
-        hand = self.hand.iterations * self.hand.batch * _HAND_PICTURE
-        return data + learning + hand + self.evaluation.episodes * _JUDGED_EPISODE
+        finder = self.finder.iterations * self.finder.batch * _FOUND_PICTURE
+        return data + learning + finder + self.evaluation.episodes * _JUDGED_EPISODE
 
     def fitted(self, source: Source) -> ScalorTrainingConfig:
         """Return settings that say what the data is, where it exists."""
