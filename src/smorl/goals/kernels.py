@@ -21,7 +21,7 @@ def find_like(sets, present, asked, index, nearest):
 
     sets (S, N, W), asked (S, Q, W). Sums are made in four parts, as numpy makes them.
     """
-    fours = sets.shape[2] // 4
+    fours, zero = sets.shape[2] // 4, sets.dtype.type(0)
     for s in range(len(sets)):
         for q in range(asked.shape[1]):
             found, least = 0, sets.dtype.type(np.inf)
@@ -29,7 +29,7 @@ def find_like(sets, present, asked, index, nearest):
             for n in range(sets.shape[1]):
                 if not present[s, n]:
                     continue
-                one = two = three = four = sets.dtype.type(0)
+                one = two = three = four = zero
                 own = sets[s, n]
                 for k in range(fours):
                     f = 4 * k
@@ -38,9 +38,9 @@ def find_like(sets, present, asked, index, nearest):
                     one, two, three, four = one + a * a, two + b * b, three + c * c, four + d * d
                 for f in range(4 * fours, len(wanted)):
                     a = own[f] - wanted[f]
-                    one += a * a if f % 4 == 0 else 0
-                    two += a * a if f % 4 == 1 else 0
-                    three += a * a if f % 4 == 2 else 0
+                    one += a * a if f % 4 == 0 else zero
+                    two += a * a if f % 4 == 1 else zero
+                    three += a * a if f % 4 == 2 else zero
                 distance = math.sqrt((one + two) + (three + four))
                 if distance < least:
                     found, least = n, distance
@@ -70,16 +70,21 @@ def find_centre(what, centres, squares, found):
     squares (C,) are those of the lengths of the centres.
     """
     width = what.shape[1]
-    columns = np.empty((width, _SAMPLES), what.dtype)
+    columns = np.zeros((width, _SAMPLES), what.dtype)
     along, least = np.empty(_SAMPLES, what.dtype), np.empty(_SAMPLES, what.dtype)
+    slot = np.empty(_SAMPLES, np.int32)
     for begin in range(0, len(what), _SAMPLES):
         count = min(_SAMPLES, len(what) - begin)
-        for f in range(width):
-            for b in range(count):
+        for b in range(count):
+            for f in range(width):
                 columns[f, b] = what[begin + b, f]
+        for b in range(_SAMPLES):
+            least[b], slot[b] = math.inf, 0
         for c in range(len(centres)):
             _products(columns, centres[c], along)
-            _compare(along[:count], squares[c], c, least, found[begin : begin + count])
+            _compare(along, squares[c], np.int32(c), least, slot)
+        for b in range(count):
+            found[begin + b] = slot[b]
 
 
 @part
@@ -87,14 +92,16 @@ def _products(columns, centre, along):
     for b in range(len(along)):
         along[b] = 0
     for f in range(len(centre)):
+        row, by = columns[f], centre[f]
         for b in range(len(along)):
-            along[b] += columns[f, b] * centre[f]
+            along[b] += row[b] * by
 
 
 @part
-def _compare(along, square, c, least, found):
+def _compare(along, square, c, least, slot):
+    two = along.dtype.type(2)
     for b in range(len(along)):
-        distance = square - 2 * along[b]
-        nearer = c == 0 or distance < least[b]
+        distance = square - two * along[b]
+        nearer = distance < least[b]
         least[b] = distance if nearer else least[b]
-        found[b] = c if nearer else found[b]
+        slot[b] = c if nearer else slot[b]
