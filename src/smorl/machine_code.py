@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit
+from threadpoolctl import threadpool_limits
 
 # Sums may be reordered, which lets loops use vector registers; the order is then fixed for good.
 # Nothing is assumed about infinities and NaN: who diverges has to see it.
@@ -34,6 +35,19 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 def exact_part(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile what only kernels of the same file call to what it says."""
     return _njit(function, False, no_cpython_wrapper=True)
+
+
+class BlasThreads:
+    """Products of matrices in kernels are BLAS's, whose threads are its own: so many, not more."""
+
+    def __init__(self) -> None:
+        self._threads = 0
+
+    def limit(self, threads: int) -> None:
+        """Let BLAS have so many threads from now on; asking again costs nothing."""
+        if threads != self._threads:
+            threadpool_limits(threads, user_api="blas")
+            self._threads = threads
 
 
 def _cached(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]:

@@ -14,9 +14,9 @@ REST = StillnessModel(np.eye(4, dtype=np.float32), np.float32([0, 1, 1, 1]))
 VIEW = View(REST, np.zeros(2, np.float32))
 
 
-def trained_like(seed=0):
+def trained_like(seed=0, sizes=(2, 2)):
     """A model with weights that matter: at birth it predicts that everything stays."""
-    model = ObjectModel(2, 2, 16, seed)
+    model = ObjectModel(*sizes, 16, seed)
     torch.manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():

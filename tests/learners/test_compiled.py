@@ -240,10 +240,8 @@ def test_torch_is_not_asked_by_the_default_preset(monkeypatch):
 
 
 def test_products_of_matrices_have_the_threads_of_torch(monkeypatch):
-    from smorl.learners.compiled import engine
-
     asked = []
-    monkeypatch.setattr(engine, "threadpool_limits", lambda n, user_api: asked.append(n))
+    monkeypatch.setattr(machine_code, "threadpool_limits", lambda n, user_api: asked.append(n))
     before, sac = torch.get_num_threads(), make(NETS, "compiled")
     try:
         for count in (1, 1, 2, 1):
@@ -282,10 +280,10 @@ def test_a_kernel_compiles_where_nothing_can_be_written(monkeypatch):
 
 def test_kernels_call_only_parts_of_their_own_file():
     """Numba compares the age of one file: a part elsewhere would leave stale machine code."""
-    folder = Path(compiled.__file__).parent
+    folder = Path(machine_code.__file__).parent
     decorators = {"kernel", "exact_kernel", "part", "exact_part"}
     found = 0
-    for path in folder.glob("*.py"):
+    for path in folder.rglob("*.py"):
         tree = ast.parse(path.read_text())
         own = [
             node

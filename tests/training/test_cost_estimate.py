@@ -19,10 +19,12 @@ def stages(name: str) -> list[Stage]:
 
 
 def test_forecasts_are_near_what_runs_took():
-    # results/perception: scalor-1 took 558 to 657 s; results/gt: gt-rearrange-2 8.1 to 8.9 min.
-    first = stages("visual-rearrange-1")[0]
-    assert 450 < first.own < 700
-    assert 6 * 60 < stages("gt-rearrange-2")[0].own < 13 * 60
+    # results/perception: scalor-1 took 449 s at least. results/bench/loop.json: a step of
+    # visual-rearrange-1 and its share of an evaluation 6.0 ms; machine code has taken 0.6 since.
+    first, then = stages("visual-rearrange-1")
+    assert 400 < first.own < 600
+    assert 100_000 * 4.5e-3 < then.own < 100_000 * 6.0e-3
+    assert 4 * 60 < stages("gt-rearrange-2")[0].own < 9 * 60
     assert stages("paper-gt-rearrange-2")[0].own > 5 * 3600
 
 

@@ -33,7 +33,7 @@ COSTS = {
     "slots": "update, batch 256",
     "batch": "update, 6 slots",
     "rows": "encoding a frame of all rows",
-    "objects": "environment step with picture, 16 rows",
+    "objects": "step of 16 tables with picture",
 }
 Run = Callable[[], object]
 
@@ -112,15 +112,21 @@ def objects(sizes: tuple[int, ...]) -> Iterator[tuple[int, Run]]:
 
 
 def draw(report: dict, path: Path) -> None:
-    """Draw CPU time against size, a panel per axis, both logarithmic."""
+    """Draw CPU time against size, a panel per axis, both logarithmic; dotted is proportional."""
     first = report["axes"][0]["threads"]
     shown = [row for row in report["axes"] if row["threads"] == first]
-    figure = Figure(figsize=(2.6 * len(shown), 2.8), layout="constrained")
+    figure = Figure(figsize=(2.9 * len(shown), 2.8), layout="constrained")
     for panel, row in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-        panel.loglog(row["sizes"], row["cpu_ms"], marker="o")
+        sizes, spent = np.array(row["sizes"]), np.array(row["cpu_ms"])
+        panel.loglog(sizes, spent, marker="o")
+        panel.loglog(sizes, spent[0] * sizes / sizes[0], ":", color="gray")
         panel.set_title(f"{row['cost']}\nexponent {row['exponent']:.2f}", fontsize=8)
         panel.set_xlabel(row["axis"])
         panel.set_ylabel("CPU ms")
+        panel.set_xticks(sizes, [str(size) for size in sizes])
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.minorticks_off()
+        panel.set_ylim(min(spent) / 2, max(max(spent) * 2, min(spent) * 20))
     figure.savefig(path)
 
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from smorl.cli.options import fields, overrides
+from smorl.cli.options import check_numbers, fields, overrides
+from smorl.errors import InvalidInput
 from smorl.formats import check_kinds, understood
 from smorl.library import default_folder, make_config
 from smorl.presets import get_preset
@@ -37,10 +38,27 @@ def main(argv: list[str]) -> int:
     given = {} if args.config is None else read_settings(Path(args.config))
     seed = {} if args.seed is None else {"seed": str(args.seed)}
     given |= {**seed, **short, **overrides(rest, _EXAMPLE)}
+    command = "smorl train " + " ".join(argv)
+    if args.seeds is not None:
+        return _train_seeds(args, given, command)
     config = make_config(args.preset, None, given)
     out = Path(args.out) if args.out else default_folder(args.preset, config)
     boards = Boards(args.tensorboard, args.wandb)
-    return _train(config, out, "smorl train " + " ".join(argv), args.quiet, boards)
+    return _train(config, out, command, args.quiet, boards)
+
+
+def _train_seeds(args: argparse.Namespace, given: dict[str, str], command: str) -> int:
+    """Several seeds, from the one that was named on."""
+    # Imported here, because who trains one agent needs none of it.
+    from smorl.cli.seeds import train_seeds
+
+    check_numbers(args)
+    if args.wandb:
+        raise InvalidInput("--wandb follows one run; train the seeds one by one, or leave it out.")
+    first = int(given.pop("seed", 0))
+    folder = None if args.out is None else Path(args.out)
+    seeds = range(first, first + args.seeds)
+    return train_seeds(args.preset, given, seeds, folder, command, tensorboard=args.tensorboard)
 
 
 def _train(config: RunConfig, out: Path, command: str, quiet: bool, boards: Boards) -> int:
@@ -97,6 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("preset", help="a name from `smorl presets`, e.g. gt-rearrange-2")
     parser.add_argument("--seed", type=int, help="decides everything random (default 0)")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N",
+        help="train so many seeds, from --seed on, side by side: a process per core, a run folder "
+        "each (in --out, if given). Ctrl-C saves all, the same command goes on",
+    )  # fmt: skip
     parser.add_argument("--config", metavar="FILE", help="settings from a .json or .yaml file")
     parser.add_argument(
         "--reward", help="--goals.reward for short: matching (Eq. 7) or tracking (by tracker ID)"
@@ -108,8 +131,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--collectors", metavar="N",
-        help="play rounds in N processes, one round ahead of the learner: of this machine, or of "
-        "the Ray cluster that RAY_ADDRESS names (docs/scale.md)",
+        help="play rounds in N processes, one round ahead of the learner; 1 is for a machine "
+        "with two free cores, where it is nearly twice as fast. Part of the run, like its seed "
+        "(default 0). On the Ray cluster that RAY_ADDRESS names, if any (docs/scale.md)",
     )  # fmt: skip
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
     parser.add_argument("--quiet", action="store_true", help="no progress")

@@ -39,7 +39,7 @@ class Sweep:
             Training(self.preset, seed, tuple(settings.items())),
             self.out / name,
             needs=needs,
-            minutes=_minutes(self.preset) * config["collect"]["total_steps"] / max(1, usual),
+            minutes=usual_minutes(self.preset) * config["collect"]["total_steps"] / max(1, usual),
         )
         return [*first, with_tensorboard(run) if self.tensorboard else run]
 
@@ -55,7 +55,7 @@ class Sweep:
     def _perception(self, preset: str, seed: int, threads: int) -> Job:
         training = Training(preset, seed, (("threads", str(threads)),), perception=True)
         folder = self.out / f"{preset}-seed{seed}"
-        return train(training, folder, minutes=_minutes(preset), wanted=False)
+        return train(training, folder, minutes=usual_minutes(preset), wanted=False)
 
 
 def grid_name(point: Point, seed: int) -> str:
@@ -83,7 +83,8 @@ def _text(value: float, axis: Axis) -> str:
     return str(int(value)) if axis.kind == "int" else repr(float(value))
 
 
-def _minutes(preset: str) -> float:
+def usual_minutes(preset: str) -> float:
+    """Return how long a run of a preset takes, as far as it was measured."""
     try:
         return minutes("fast", preset)
     except KeyError:

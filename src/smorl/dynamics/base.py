@@ -41,6 +41,11 @@ class Bodies:
         arrays = (objects.position, motion, hand, things)
         return cls(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
 
+    def __getitem__(self, rows: np.ndarray) -> Bodies:
+        """Return the sets at `rows`."""
+        parts = (self.position, self.motion, self.hand, self.things)
+        return Bodies(*(part[rows] for part in parts))
+
     def repeat(self, count: int) -> Bodies:
         """Return every set `count` times in a row, (B * count, ...)."""
         parts = (self.position, self.motion, self.hand, self.things)

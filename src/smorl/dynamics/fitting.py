@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from smorl.dynamics.base import Bodies, View
 from smorl.dynamics.object_model import ObjectModel
+from smorl.goals.matching import lengths
 from smorl.goals.own_body import hand_and_things, steps_by_id
 from smorl.ranges import within
 from smorl.replay.relabel import frames
@@ -22,7 +23,7 @@ from smorl.types import Episode, ObjectSet
 
 HELD_OUT = 16  # one episode in so many
 _CANDIDATES = 4  # transitions looked at for one that is used, to find enough in which things move
-_HUBER = 0.2  # steps of the hand: smaller errors count squared
+HUBER = 0.2  # steps of the hand: smaller errors count squared
 _SMALLEST = 1e-4  # of a spread or a step, in the encoder's coordinates
 
 
@@ -67,21 +68,6 @@ def scales(objects: ObjectSet, view: View) -> tuple[Tensor, Tensor, Tensor]:
     return centre, spread, unit
 
 
-def transitions(
-    episodes: Episode, episode: np.ndarray, step: np.ndarray, view: View
-) -> Transitions:
-    """Return the transitions from `step` of `episode`, (B,) each."""
-    now = frames(episodes.objects, episode, step)
-    following = frames(episodes.objects, episode, step + 1)
-    steps, known = steps_by_id(now, following)
-    return Transitions(
-        view.bodies(now),
-        view.executed(now, episodes.actions[episode, step]),
-        torch.from_numpy(steps),
-        torch.from_numpy(known),
-    )
-
-
 def draw(
     episodes: Episode, size: int, config: DynamicsConfig, view: View, unit: np.ndarray, rng
 ) -> Transitions:
@@ -93,21 +79,25 @@ def draw(
     episode = np.where(episode % HELD_OUT == 0, np.minimum(episode + 1, size - 1), episode)
     step = rng.integers(0, horizon, count)
     now = frames(episodes.objects, episode, step)
-    following = frames(episodes.objects, episode, step + 1)
-    steps, known = steps_by_id(now, following)
-    _, things = hand_and_things(now, view.rest, view.reach)
-    far = np.linalg.norm(steps / unit, axis=-1) > config.moved
-    lively = np.flatnonzero((far & known & things).any(-1))[: batch // 2]
+    steps, known = steps_by_id(now, frames(episodes.objects, episode, step + 1))
+    bodies = view.bodies(now)
+    far = lengths(steps / unit) > config.moved
+    lively = np.flatnonzero((far & known & bodies.things.numpy()).any(-1))[: batch // 2]
     any_kind = np.arange(count - batch + len(lively), count)
     chosen = np.concatenate([lively, any_kind])
-    return transitions(episodes, episode[chosen], step[chosen], view)
+    return Transitions(
+        bodies[chosen],
+        view.executed(now[chosen], episodes.actions[episode[chosen], step[chosen]]),
+        torch.from_numpy(steps[chosen]),
+        torch.from_numpy(known[chosen]),
+    )
 
 
 def loss(model: ObjectModel, batch: Transitions) -> Tensor:
     """Huber loss of the steps of hand and things, in steps of the hand."""
     predicted = model(batch.bodies, batch.actions)
     known = batch.known & (batch.bodies.things | _own(batch.bodies))
-    wrong = F.huber_loss(predicted, batch.steps / model.unit, reduction="none", delta=_HUBER)
+    wrong = F.huber_loss(predicted, batch.steps / model.unit, reduction="none", delta=HUBER)
     return (wrong.sum(-1) * known).sum() / known.sum().clamp(min=1)
 
 

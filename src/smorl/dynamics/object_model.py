@@ -16,7 +16,7 @@ from smorl.dynamics.base import Bodies
 # Offsets in steps of the hand are also given squashed at these scales: contact is decided within a
 # fraction of a step, the way around an object is several long.
 SCALES = (0.25, 0.5, 1.0, 2.0, 5.0)
-_FAR = 1e3  # steps: where the neighbour of a thing without neighbours would be
+FAR = 1e3  # steps: where the neighbour of a thing without neighbours would be
 
 
 class ObjectModel(nn.Module):
@@ -32,8 +32,8 @@ class ObjectModel(nn.Module):
         offset = places * (1 + len(SCALES))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.hand = _Steps(2 * places + actions + offset, width, places)
-            self.thing = _Steps(5 * places + actions + 3 * offset, width, places)
+            self.hand = Steps(2 * places + actions + offset, width, places)
+            self.thing = Steps(5 * places + actions + 3 * offset, width, places)
         self.register_buffer("centre", torch.zeros(places))
         self.register_buffer("spread", torch.ones(places))
         self.register_buffer("unit", torch.ones(places))
@@ -86,7 +86,7 @@ class ObjectModel(nn.Module):
         return torch.where(bodies.things[..., None], pushed, step[:, None])
 
 
-class _Steps(nn.Module):
+class Steps(nn.Module):
     """What is linear goes straight through; a network adds what is not, such as contact."""
 
     def __init__(self, inputs: int, width: int, outputs: int) -> None:
@@ -126,4 +126,4 @@ def _nearest(place: Tensor, others: Tensor, allowed: Tensor) -> tuple[Tensor, Te
     slot = distance.argmin(-1)
     found = torch.gather(offset, 2, slot[..., None, None].expand(-1, -1, 1, offset.shape[-1]))
     none = ~allowed.any(-1, keepdim=True)
-    return found[:, :, 0].masked_fill(none, _FAR), slot
+    return found[:, :, 0].masked_fill(none, FAR), slot

@@ -7,6 +7,8 @@ import numpy as np
 
 from smorl.types import ObjectGoal, ObjectSet
 
+MANY = 2048  # objects from which on machine code is worth loading: replay, not acting
+
 
 @dataclass(frozen=True)
 class Match:
@@ -28,12 +30,37 @@ def match(objects: ObjectSet, what: np.ndarray, threshold: float) -> Match:
     the argmin, so padding never wins (Release: padding took part as the zero vector). An empty set
     has index 0, infinite distance and no match. Ties go to the lower slot.
     """
-    offset = objects.what - what[..., None, :]
-    distance = np.sqrt(np.einsum("...i,...i->...", offset, offset))
+    if objects.present.size >= MANY and objects.what.dtype == what.dtype == np.float32:
+        index, nearest = _match_many(objects, what)
+        return Match(index, nearest, nearest < threshold)
+    distance = lengths(objects.what - what[..., None, :])
     distance = np.where(objects.present, distance, np.inf)
     index = distance.argmin(-1)
     nearest = distance.min(-1)
     return Match(index, nearest, nearest < threshold)
+
+
+def _match_many(objects: ObjectSet, what: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`match` in machine code: index and distance."""
+    from smorl.goals.kernels import find_like  # imported here: whoever acts needs no compiler
+
+    sets, present, leading = objects.what, objects.present, objects.present.shape[:-1]
+    asked = np.broadcast_to(what, (*leading, what.shape[-1]))
+    together = 1
+    if present.ndim > 2 and sets.strides[-3] == present.strides[-2] == 0:  # from `for_each`
+        sets, present, together = sets[..., 0, :, :], present[..., 0, :], leading[-1]
+    slots, width = sets.shape[-2:]
+    count = math.prod(present.shape[:-1])
+    index = np.empty((count, together), np.int64)
+    nearest = np.empty((count, together), np.float32)
+    find_like(
+        np.ascontiguousarray(sets).reshape(count, slots, width),
+        np.ascontiguousarray(present).reshape(count, slots),
+        np.ascontiguousarray(asked).reshape(count, together, width),
+        index,
+        nearest,
+    )
+    return index.reshape(leading), nearest.reshape(leading)
 
 
 def match_goals(objects: ObjectSet, goals: ObjectGoal, threshold: float) -> np.ndarray:
@@ -65,6 +92,11 @@ def match_id(objects: ObjectSet, identity: np.ndarray) -> Match:
     same = objects.present & (objects.ids == identity[..., None]) & (objects.ids >= 0)
     found = same.any(-1)
     return Match(same.argmax(-1), np.where(found, 0.0, np.inf), found)
+
+
+def lengths(vectors: np.ndarray) -> np.ndarray:
+    """Return the lengths (...,) of vectors (..., D); faster than `np.linalg.norm` of short ones."""
+    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
 
 
 def take_object(array: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smorl.goals.matching import for_each, match, take_objects
+from smorl.goals.matching import MANY, for_each, lengths, match, take_objects
 from smorl.goals.priors import nearest_centre
 from smorl.types import ObjectGoal, ObjectSet
 
@@ -58,7 +58,7 @@ def displacement(
     """How far each object of `now` goes, (..., N), and whether it is seen again (..., N)."""
     found = match(for_each(following, now.present.shape[-1]), now.what, threshold)
     place = take_objects(following.position, found.index, now.present.ndim - 1)
-    distance = np.linalg.norm(place - now.position, axis=-1)
+    distance = lengths(place - now.position)
     return distance, now.present & found.matched
 
 
@@ -81,10 +81,29 @@ def disturbance(
 
 def steps_by_id(now: ObjectSet, following: ObjectSet) -> tuple[np.ndarray, np.ndarray]:
     """How far (..., N, P) each object goes, by its tracker ID, and whether it is seen again."""
+    if now.present.size >= MANY:
+        return _many_steps(now, following)
     same = (now.ids[..., :, None] == following.ids[..., None, :]) & (now.ids >= 0)[..., None]
     same &= now.present[..., :, None] & following.present[..., None, :]
     place = np.take_along_axis(following.position, same.argmax(-1)[..., None], axis=-2)
     return place - now.position, same.any(-1)
+
+
+def _many_steps(now: ObjectSet, following: ObjectSet) -> tuple[np.ndarray, np.ndarray]:
+    """`steps_by_id` in machine code."""
+    from smorl.goals.kernels import follow  # imported here: whoever acts needs no compiler
+
+    shape = now.position.shape
+    sets, slots = now.ids.reshape(-1, shape[-2]).shape
+    steps = np.empty((sets, *shape[-2:]), np.result_type(now.position, following.position))
+    known = np.empty((sets, slots), bool)
+    arrays = (
+        np.ascontiguousarray(array).reshape(sets, *array.shape[len(shape) - 2 :])
+        for side in (now, following)
+        for array in (side.position, side.ids, side.present)
+    )
+    follow(*arrays, steps, known)
+    return steps.reshape(shape), known.reshape(shape[:-1])
 
 
 def hand_and_things(

@@ -6,6 +6,7 @@ for given appearances, `to_arrays`/`from_arrays` turn it into plain arrays for c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from smorl.errors import DamagedFile, InvalidInput
+from smorl.goals.matching import MANY
 
 
 class Prior(Protocol):
@@ -188,8 +190,16 @@ class EmpiricalPrior:
 
 def nearest_centre(what: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """Return which of the centres (C, W) is nearest to each appearance: (..., W) -> (...,)."""
+    squares = (centres**2).sum(-1)
+    if math.prod(what.shape[:-1]) >= MANY and what.dtype == centres.dtype == np.float32:
+        from smorl.goals.kernels import find_centre  # imported here: whoever acts needs none
+
+        flat = np.ascontiguousarray(what).reshape(-1, what.shape[-1])
+        found = np.empty(len(flat), np.int64)
+        find_centre(flat, np.ascontiguousarray(centres), squares, found)
+        return found.reshape(what.shape[:-1])
     # |w - c|^2 without what all centres have in common: a product instead of all differences.
-    return ((centres**2).sum(-1) - 2 * (what @ centres.T)).argmin(-1)
+    return (squares - 2 * (what @ centres.T)).argmin(-1)
 
 
 def cluster_appearances(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from smorl.goals.matching import Match, take_object
+from smorl.goals.matching import Match, lengths, take_object
 from smorl.types import ObjectGoal, ObjectSet
 
 
@@ -18,5 +18,5 @@ def place_reward(
     depth have other units than the position.
     """
     place = take_object(objects.position, found.index)
-    distance = np.linalg.norm(place - goal.position, axis=-1)
+    distance = lengths(place - goal.position)
     return np.where(found.matched, -distance, no_match_reward).astype(np.float32)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smorl.goals.base import GoalSpace
-from smorl.goals.matching import for_each, take_goal, take_object, take_objects
+from smorl.goals.matching import for_each, lengths, take_goal, take_object, take_objects
 from smorl.goals.space import draw_object
 from smorl.ranges import require, within
 from smorl.types import Batch, Episode, ObjectGoal, ObjectSet
@@ -188,7 +188,7 @@ def future_goals_of_moved(
     later = frames(objects, episode, rng.integers(first, last + 1))
     found = space.find(for_each(later, now.present.shape[1]), now.goals())  # of every object (B, N)
     place = take_objects(later.position, found.index, 1)
-    distance = np.linalg.norm(place - now.position, axis=-1)
+    distance = lengths(place - now.position)
     moved = now.present & found.matched & (distance > config.moved)
     chosen = draw_object(moved, space.lots(now, rng))
     return take_goal(later, take_object(found.index, chosen)), moved.any(1)

@@ -1,6 +1,6 @@
 """How long a run will take, said before it starts, and where each of its stages lies in it.
 
-The costs were measured on one core of an ordinary two-core machine (`smorl bench learner`,
+The costs were measured on one core of an ordinary two-core machine (`smorl bench loop`,
 `smorl bench perception`, and the timings of runs); they are there to tell ten minutes from ten
 hours. While a run goes on, its progress corrects them by what it measures.
 """
@@ -13,10 +13,10 @@ from smorl.runs.progress import Stage
 from smorl.training.settings import RunConfig
 
 # Seconds of one core.
-_STATE_STEP, _VISUAL_STEP = 1.0e-3, 2.8e-3  # one environment step, with perception and policy
-_UPDATE, _UPDATE_ROW = 8.6e-3, 0.0266e-3  # one gradient step: constant, and per row of the batch
-_FIT = 8.0e-3  # one gradient step of the model of objects
-_PLAN = 2.4  # how many times as long an evaluation step with a plan takes
+_STATE_STEP, _VISUAL_STEP = 0.6e-3, 2.0e-3  # one environment step, with perception and policy
+_UPDATE, _UPDATE_ROW = 0.3e-3, 0.0162e-3  # relabelling and a gradient step: constant, per row
+_FIT = 4.0e-3  # one gradient step of the model of objects
+_PLAN = 1.9  # how many times as long an evaluation step with a plan takes
 
 
 def cost_estimate(config: RunConfig, perception: PerceptionConfig | None) -> list[Stage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,7 +12,6 @@ from smorl.dynamics.fitting import (
     HELD_OUT,
     DynamicsConfig,
     draw,
-    loss,
     prediction_errors,
     scales,
 )
@@ -30,6 +29,9 @@ from smorl.runs.checkpoint import (
 from smorl.seeding import stream, torch_seed
 from smorl.types import ObjectLayout, ObjectSet
 
+if TYPE_CHECKING:
+    from smorl.dynamics.compiled import CompiledFit
+
 AHEAD = 6  # steps over which predictions are judged
 _LR_END = 0.1  # share of the learning rate left at the end of the run
 _OPTIMIZER = "optimizer/dynamics"  # not exported with an agent
@@ -44,10 +46,11 @@ class Foresight:
         self.config = config
         initial = torch_seed(seed, "dynamics")
         self.model = ObjectModel(layout.position, actions, config.width, initial)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
         self.rng = stream(seed, "dynamics")
         self.credit, self.updates = 0.0, 0
         self.view: View | None = None
+        self._fit: CompiledFit | None = None  # made when it is first needed
 
     def look(self, rest: StillnessModel | None, gentle: GentleContact | None) -> None:
         """Learn what the random data says about the own body; None: nothing was detected."""
@@ -69,16 +72,22 @@ class Foresight:
             return {}
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.lr * (1 + (_LR_END - 1) * min(progress, 1.0))
-        unit, total = self.model.unit.numpy(), torch.zeros(())
+        unit, total, fit = self.model.unit.numpy(), 0.0, self._compiled(replay)
         for _ in range(count):
             batch = draw(replay.episodes, replay.size, self.config, self.view, unit, self.rng)
-            wrong = loss(self.model, batch)
-            self.optimizer.zero_grad(set_to_none=True)
-            wrong.backward()
+            total += fit.gradients(batch)
             self.optimizer.step()
-            total += wrong.detach()
         self.updates += count
-        return {"dynamics/loss": float(total) / count}
+        return {"dynamics/loss": total / count}
+
+    def _compiled(self, replay: Replay) -> CompiledFit:
+        # Imported here, because whoever only acts needs no compiler.
+        from smorl.dynamics.compiled import CompiledFit
+
+        if self._fit is None:
+            slots = replay.episodes.objects.present.shape[-1]
+            self._fit = CompiledFit(self.model, self.config.batch_size, slots)
+        return self._fit
 
     def errors(self, replay: Replay) -> dict[str, float]:
         """Return how far predictions are off on held-out episodes; see `prediction_errors`."""

@@ -26,6 +26,7 @@ def learn(
     rng, size, replay = state.streams["learn"], config.learner.batch_size, state.replay
     state.learner.set_progress(state.counters.env_steps / config.collect.total_steps)
     history: dict[str, list[torch.Tensor]] = {}
+    rewards: list[np.ndarray] = []
     at_once = max(1, DRAWN_AT_ONCE // size)
     for done in range(0, updates, at_once):
         count = min(at_once, updates - done)
@@ -34,15 +35,16 @@ def learn(
                 replay.episodes, replay.size, size, count, state.space, config.relabel, rng
             )
             noises = rng.standard_normal((count, 2, size, state.spaces.actions), np.float32)
+            rewards.extend(batch.reward for batch in batches)
         for batch, noise in zip(batches, noises, strict=True):
             batch = batch.map(torch.from_numpy)
             with timed("update"):
                 info = state.learner.update(batch, torch.from_numpy(noise))
-            info["reward/mean"] = batch.reward.mean()
             for name, value in info.items():
                 history.setdefault(name, []).append(value)
     state.counters.updates += updates
-    return {name: float(torch.stack(values).mean()) for name, values in history.items()}
+    means = {name: float(torch.stack(values).mean()) for name, values in history.items()}
+    return {**means, "reward/mean": float(np.mean(rewards))}
 
 
 def foresee(state: TrainState, config: RunConfig, steps: int) -> dict[str, float]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from smorl.learners.compiled.losses import (
@@ -26,6 +25,7 @@ from smorl.learners.compiled.memory import Arrays, Block, Learned
 from smorl.learners.compiled.network import CompiledNetwork
 from smorl.learners.compiled.seen import Sides
 from smorl.learners.compiled.steps import adam, follow
+from smorl.machine_code import BlasThreads
 from smorl.types import Batch
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Engine:
         self._log_prob, self._wanted = np.zeros(rows, dtype), np.zeros(batch, dtype)
         self._to_action = np.zeros((batch, sac.actions), dtype)
         self._squash = sac.policy.log_std_offset, *sac.policy.LOG_STD_RANGE
-        self._threads = 0
+        self._threads = BlasThreads()
 
     def fits(self, batch: int) -> bool:
         """Is this for batches of that size, and does the learner still lie in its memory?
@@ -78,7 +78,7 @@ class Engine:
 
     def update(self, batch: Batch, noise: Tensor) -> dict[str, Tensor]:
         """See `Sac.update`."""
-        self._follow_threads()
+        self._threads.limit(torch.get_num_threads())
         sac, size = self._sac, self.batch
         config, due = sac.config, sac.updates % sac.config.policy_every == 0
         array = self._array
@@ -165,13 +165,6 @@ class Engine:
         array = tensor.numpy()
         dtype = np.bool_ if array.dtype == np.bool_ else self._action.dtype
         return np.ascontiguousarray(array, dtype)
-
-    def _follow_threads(self) -> None:
-        """Products of matrices are BLAS's, whose threads are its own: let them be torch's."""
-        threads = torch.get_num_threads()
-        if threads != self._threads:
-            threadpool_limits(threads, user_api="blas")
-            self._threads = threads
 
 
 def _numbers(parameter: Tensor) -> np.ndarray:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from smorl.runs.reporter import Reporter
 
 # Seconds of one core.
-_FRAME = {"fast": 1 / 280, "paper": 1 / 20}  # to learn from one frame
+_FRAME = {"fast": 1 / 350, "paper": 1 / 20}  # to learn from one frame
 _COLLECTED_FRAME = 1.0e-3
 _JUDGED_EPISODE = 0.8  # the result is evaluated, its prior and threshold fitted
 _FOUND_PICTURE = 6e-4  # to learn from one picture where hand and things are
