@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from smorl.devices import to_array, to_tensor
 from smorl.dynamics.base import Bodies, View
 from smorl.dynamics.object_model import ObjectModel
 from smorl.goals.own_body import hand_and_things, steps_by_id
@@ -52,6 +53,10 @@ class Transitions:
     steps: Tensor
     known: Tensor
 
+    def to(self, device: torch.device) -> Transitions:
+        """Return the transitions on a device."""
+        return Transitions(*(part.to(device) for part in vars(self).values()))
+
 
 def scales(objects: ObjectSet, view: View) -> tuple[Tensor, Tensor, Tensor]:
     """Return where objects of paths (E, T, N) usually are, how spread, and a step of the hand."""
@@ -77,8 +82,8 @@ def transitions(
     return Transitions(
         view.bodies(now),
         view.executed(now, episodes.actions[episode, step]),
-        torch.from_numpy(steps),
-        torch.from_numpy(known),
+        to_tensor(steps),
+        to_tensor(known),
     )
 
 
@@ -112,7 +117,8 @@ def loss(model: ObjectModel, batch: Transitions) -> Tensor:
 
 
 def _own(bodies: Bodies) -> Tensor:
-    return torch.arange(bodies.things.shape[1]) == bodies.hand[:, None]
+    slots = torch.arange(bodies.things.shape[1], device=bodies.hand.device)
+    return slots == bodies.hand[:, None]
 
 
 @torch.no_grad()
@@ -130,17 +136,17 @@ def prediction_errors(
     begin = np.arange(max(last, 0) + 1)
     episode, first = (a.ravel() for a in np.meshgrid(which, begin, indexing="ij"))
     start = frames(episodes.objects, episode, first)
-    bodies, found = view.bodies(start), {}
-    unit = model.unit.numpy()
+    device, unit = model.unit.device, to_array(model.unit)
+    bodies, found = view.bodies(start).to(device), {}
     for ahead in range(min(horizon, episodes.actions.shape[1])):
         now = frames(episodes.objects, episode, first + ahead)
         actions = view.executed(now, episodes.actions[episode, first + ahead])
-        bodies = model.predict(bodies, actions)
+        bodies = model.predict(bodies, actions.to(device))
         truth = frames(episodes.objects, episode, first + ahead + 1)
         gone, known = steps_by_id(start, truth)
-        counted = known & bodies.things.numpy()
+        counted = known & to_array(bodies.things)
         far = counted & (np.linalg.norm(gone / unit, axis=-1) > moved)
-        off = np.linalg.norm(bodies.position.numpy() - start.position - gone, axis=-1)
+        off = np.linalg.norm(to_array(bodies.position) - start.position - gone, axis=-1)
         name = f"dynamics/{ahead + 1}_steps"
         found[f"{name}/pushed"] = _mean(off[far])
         found[f"{name}/stays"] = _mean(np.linalg.norm(gone, axis=-1)[far])

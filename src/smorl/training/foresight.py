@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from smorl.devices import CPU, to_array
 from smorl.dynamics.base import View
 from smorl.dynamics.fitting import (
     HELD_OUT,
@@ -39,11 +40,16 @@ class Foresight:
     """A model of objects with all that its fitting needs. `view` is None until data was seen."""
 
     def __init__(
-        self, config: DynamicsConfig, layout: ObjectLayout, actions: int, seed: int
+        self,
+        config: DynamicsConfig,
+        layout: ObjectLayout,
+        actions: int,
+        seed: int,
+        device: torch.device = CPU,
     ) -> None:
         self.config = config
         initial = torch_seed(seed, "dynamics")
-        self.model = ObjectModel(layout.position, actions, config.width, initial)
+        self.model = ObjectModel(layout.position, actions, config.width, initial).to(device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr)
         self.rng = stream(seed, "dynamics")
         self.credit, self.updates = 0.0, 0
@@ -69,10 +75,10 @@ class Foresight:
             return {}
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.lr * (1 + (_LR_END - 1) * min(progress, 1.0))
-        unit, total = self.model.unit.numpy(), torch.zeros(())
+        unit, total = to_array(self.model.unit), torch.zeros_like(self.model.unit[0])
         for _ in range(count):
             batch = draw(replay.episodes, replay.size, self.config, self.view, unit, self.rng)
-            wrong = loss(self.model, batch)
+            wrong = loss(self.model, batch.to(total.device))
             self.optimizer.zero_grad(set_to_none=True)
             wrong.backward()
             self.optimizer.step()

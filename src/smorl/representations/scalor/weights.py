@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from smorl.config import from_json, to_json
+from smorl.devices import device_of, to_array
 from smorl.errors import InvalidInput
 from smorl.files import read_bytes
 from smorl.formats import check_kinds, understood
@@ -61,14 +62,21 @@ class PerceptionWeights:
     hand: Hand | None = None  # tells where the own hand is; None: the end of the arm's mask does
     digest: str | None = None
 
-    def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
+    def tracker(
+        self, config: TrackerConfig | None = None, device: torch.device | None = None
+    ) -> ScalorTracker:
         """Return the encoder: pictures to objects with normalised appearance.
 
-        If the settings do not say otherwise, it recognises what comes back by `threshold`.
+        If the settings do not say otherwise, it recognises what comes back by `threshold`. It
+        computes on `device`, or where the model is.
         """
         config = TrackerConfig() if config is None else config
         config = replace(config, same=self.threshold) if config.same is None else config
-        return ScalorTracker(self.model, self.what_mean, self.what_basis, config, self.hand)
+        model, hand = self.model, self.hand
+        if device is not None and device != device_of(model):
+            model, hand = copy.deepcopy((model, hand))
+            model.to(device)
+        return ScalorTracker(model, self.what_mean, self.what_basis, config, hand)
 
     def track(self, frames: np.ndarray, actions: np.ndarray | None = None) -> ObjectSet:
         """Follow the objects of a video uint8 (T, H, W, 3): a set of arrays (T, N, .).
@@ -125,7 +133,7 @@ def save_weights(path: Path, weights: PerceptionWeights) -> Path:
     if weights.hand is not None:
         rest, state = weights.hand.rest.to_arrays(), weights.hand.finder.state_dict()
         arrays |= {f"hand/rest/{k}": v for k, v in rest.items()}
-        arrays |= {f"hand/finder/{k}": v.numpy() for k, v in state.items()}
+        arrays |= {f"hand/finder/{k}": to_array(v) for k, v in state.items()}
     config = to_json(weights.config)
     header = {"config": config, "threshold": weights.threshold, "meta": weights.meta}
     return write_tensors(Path(path), KIND, FORMAT, arrays, header)
@@ -204,6 +212,6 @@ def rounded(model: Scalor) -> Scalor:
 
 def _half(tensor: torch.Tensor) -> np.ndarray:
     """Return float32 as float16 where it fits; weights are known far less precisely anyway."""
-    array = tensor.detach().cpu().numpy()
+    array = to_array(tensor)
     fits = array.dtype == np.float32 and (array.size == 0 or np.abs(array).max() < _LARGEST)
     return array.astype(np.float16) if fits else array

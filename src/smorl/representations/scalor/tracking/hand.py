@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from smorl.devices import to_array, to_tensor
 from smorl.goals.own_body import StillnessModel
 
 _CHANNELS, _POINTS = (12, 24), 12
@@ -42,8 +43,8 @@ class HandFinder(nn.Module):
         # Where each map is brightest, softly (spatial softmax).
         share = maps.flatten(2).softmax(-1).view_as(maps)
         across, down = (
-            shares @ ((2 * torch.arange(shares.shape[-1]) + 1) / shares.shape[-1] - 1)
-            for shares in (share.sum(2), share.sum(3))
+            shares @ ((2 * torch.arange(count, device=maps.device) + 1) / count - 1)
+            for shares, count in ((share.sum(2), maps.shape[3]), (share.sum(3), maps.shape[2]))
         )
         return self.head(torch.cat([across, down], -1))
 
@@ -55,13 +56,18 @@ class Hand:
     finder: HandFinder
     rest: StillnessModel
 
+    def to(self, device: torch.device) -> Hand:
+        """Have the network on a device."""
+        return Hand(self.finder.to(device), self.rest)
+
     def put(self, images: Tensor, what: Tensor, present: Tensor, place: Tensor) -> Tensor:
         """Return places (B, N, 2) in which the part of the body nearest to the hand is there.
 
         `what` (B, N, W) are normalised appearances; where no body is seen nothing changes.
         """
         found = self.finder(images).clamp(-1, 1)[:, None]
-        body = present & torch.from_numpy(self.rest.of(what.numpy()) < 0.5)
+        body = present & to_tensor(self.rest.of(to_array(what)) < 0.5, present.device)
         away = (place - found).norm(dim=-1).masked_fill(~body, torch.inf)
-        mine = body & (torch.arange(body.shape[1]) == away.argmin(1, keepdim=True))
+        slots = torch.arange(body.shape[1], device=body.device)
+        mine = body & (slots == away.argmin(1, keepdim=True))
         return torch.where(mine[..., None], found, place)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smorl.devices import device_of, to_array, to_tensor
 from smorl.errors import InvalidInput
 from smorl.representations.base import Drawing
 from smorl.representations.scalor.model.geometry import paste_each
@@ -47,12 +48,13 @@ class ScalorTracker:
         self.model = model.eval().requires_grad_(False)
         self.config = TrackerConfig() if config is None else config
         self.same = DEFAULT_SAME if self.config.same is None else self.config.same
-        self.hand = hand if self.config.hand else None
+        self.device = device_of(model)
+        self.hand = hand.to(self.device) if self.config.hand and hand is not None else None
         size = model.config.what
         mean = np.zeros(size) if what_mean is None else what_mean
         basis = np.eye(size) if what_basis is None else what_basis
-        self.what_mean = torch.as_tensor(np.asarray(mean, np.float32))
-        self.what_basis = torch.as_tensor(np.asarray(basis, np.float32))
+        statistics = (to_tensor(np.asarray(a, np.float32), self.device) for a in (mean, basis))
+        self.what_mean, self.what_basis = statistics
         self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2, motion=2)
 
     def init(self, batch: int) -> Carry:
@@ -67,13 +69,13 @@ class ScalorTracker:
             np.zeros(shape, np.int64),
             np.full(shape, -1),
             np.zeros(shape, bool),
-            Looks(state.slots.what, torch.zeros(shape, dtype=torch.int64)),
+            Looks(state.slots.what, torch.zeros_like(state.slots.ids)),
             state.slots.where[..., 2:],
         )
 
     def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
         """Forget everything about the rows in `mask` (B,): their next frame is a first frame."""
-        fresh, rows = self.init(len(mask)), torch.as_tensor(mask)
+        fresh, rows = self.init(len(mask)), to_tensor(mask, self.device)
         state, memory = (
             mix_rows(rows, fresh.state, carry.state),
             mix_rows(rows, fresh.memory, carry.memory),
@@ -89,7 +91,8 @@ class ScalorTracker:
         Rows that see their first frame process it `first_passes` times, with zero action after
         the first pass.
         """
-        images, action = self._images(observation), torch.tensor(np.asarray(actions, np.float32))
+        images = self._images(observation)
+        action = to_tensor(np.array(actions, np.float32), self.device)
         started = carry.state.started
         if bool(started.all()):
             state, frame = self._go_on(carry.state, images, action)
@@ -119,11 +122,11 @@ class ScalorTracker:
         masks = self.model.decoder.masks(carry.objects.what)
         size = self.model.config.image_size
         pasted = paste_each(masks, carry.objects.where, size)[:, :, 0]
-        live = torch.as_tensor((carry.age == 0) & (carry.ids >= 0))
+        live = to_tensor((carry.age == 0) & (carry.ids >= 0), self.device)
         pasted = pasted * live[..., None, None]
         parts = (*paint(self.model, carry.frame), carry.frame.background)
-        pictures = [p.permute(0, 2, 3, 1).clamp(0, 1).numpy() for p in parts]
-        return Drawing(*pictures, masks=pasted.clamp(0, 1).numpy())
+        pictures = [to_array(p.permute(0, 2, 3, 1).clamp(0, 1)) for p in parts]
+        return Drawing(*pictures, masks=to_array(pasted.clamp(0, 1)))
 
     @property
     def image_size(self) -> int:
@@ -136,12 +139,12 @@ class ScalorTracker:
 
     def raw_appearance(self, carry: Carry) -> np.ndarray:
         """Return z^what (B, N, W) as the model infers it."""
-        return carry.objects.what.numpy()
+        return to_array(carry.objects.what)
 
     def imagine(self, carry: Carry, actions: np.ndarray) -> np.ndarray:
         """Return pictures (B, T, S, S, 3): what the prior expects of actions (B, T, A)."""
-        _, ahead = self.model.imagine(carry.state, torch.from_numpy(actions))
-        return ahead.permute(0, 1, 3, 4, 2).clamp(0, 1).numpy()
+        _, ahead = self.model.imagine(carry.state, to_tensor(actions, self.device))
+        return to_array(ahead.permute(0, 1, 3, 4, 2).clamp(0, 1))
 
     def _go_on(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
         return track(self.model, state, images, self.model.encode(images), action, first=False)
@@ -168,7 +171,8 @@ class ScalorTracker:
     ) -> tuple[State, Memory]:
         """Update the memory and the IDs, in the rows where somebody is missing or changed."""
         memory, slots = carry.memory, state.slots
-        before = as_known(carry.state.slots, torch.as_tensor(carry.ids), carry.looks.what)
+        ids = to_tensor(carry.ids, self.device)
+        before = as_known(carry.state.slots, ids, carry.looks.what)
         rows = stirring(before, slots, memory, self.what_basis)
         if not len(rows):
             return state, memory
@@ -193,7 +197,8 @@ class ScalorTracker:
         self, carry: Carry, state: State, memory: Memory, frame: Sketch, images: Tensor
     ) -> tuple[Carry, ObjectSet]:
         objects, age, new = memory.append_to(state.slots, state.new)
-        former = torch.where(carry.state.started[:, None], torch.as_tensor(carry.ids), -1)
+        ids = to_tensor(carry.ids, self.device)
+        former = torch.where(carry.state.started[:, None], ids, -1)
         looks = smoothed(
             objects,
             age,
@@ -216,15 +221,15 @@ class ScalorTracker:
         place = settled(ids, place, former, carry.place, self.config.settle)
         motion = motion_of(ids, place, former, carry.place)
         found = ObjectSet(
-            what=(what * shown).numpy(),
-            position=(place * shown).numpy(),
-            scale=(extent * shown).numpy(),
-            depth=(torch.cat([depth, share], -1) * shown).numpy(),
-            present=present.numpy(),
-            ids=ids.numpy(),
-            motion=motion.numpy(),
+            what=to_array(what * shown),
+            position=to_array(place * shown),
+            scale=to_array(extent * shown),
+            depth=to_array(torch.cat([depth, share], -1) * shown),
+            present=to_array(present),
+            ids=to_array(ids),
+            motion=to_array(motion),
         )
-        numbers = (age.numpy(), ids.numpy(), new.numpy())
+        numbers = (to_array(age), to_array(ids), to_array(new))
         return Carry(state, memory, objects, *numbers, looks, place, frame), found
 
     def _images(self, observation: np.ndarray) -> Tensor:
@@ -234,5 +239,5 @@ class ScalorTracker:
                 f"the tracker needs uint8 pictures (batch, {size}, {size}, 3), got "
                 f"{observation.dtype} {observation.shape}; use a Visual environment."
             )
-        pictures = torch.from_numpy(np.ascontiguousarray(observation)).permute(0, 3, 1, 2)
+        pictures = to_tensor(observation, self.device).permute(0, 3, 1, 2)
         return pictures.contiguous() / 255  # whatever follows is faster on whole channels

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from smorl.devices import CPU, device_of, to_tensor
 from smorl.goals.own_body import hand_and_things
 from smorl.representations.scalor.tracking.hand import Hand, HandFinder
 from smorl.representations.scalor.training.own_body import Followed, follow
@@ -36,7 +37,8 @@ def with_hand(
     images, places = sightings(followed)
     if len(places) < _FEWEST:
         return weights
-    return replace(weights, hand=Hand(learn_places(images, places, config, seed), followed.rest))
+    finder = learn_places(images, places, config, seed, device_of(weights.model))
+    return replace(weights, hand=Hand(finder, followed.rest))
 
 
 def sightings(followed: Followed) -> tuple[np.ndarray, np.ndarray]:
@@ -50,24 +52,28 @@ def sightings(followed: Followed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def learn_places(
-    images: np.ndarray, places: np.ndarray, config: HandConfig, seed: int
+    images: np.ndarray,
+    places: np.ndarray,
+    config: HandConfig,
+    seed: int,
+    device: torch.device = CPU,
 ) -> HandFinder:
     """Return a network that tells from pictures uint8 (M, S, S, 3) what `places` (M, 2) tell."""
     rng = stream(seed, "perception/hand")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**31)))
-        finder = HandFinder(images.shape[1])
+        finder = HandFinder(images.shape[1]).to(device)
     mean = images.mean(0, dtype=np.float64).astype(np.float32)
     finder.usual.copy_(torch.from_numpy(mean).permute(2, 0, 1) / 255)
-    target = torch.from_numpy(np.asarray(places, np.float32))
+    target = to_tensor(np.asarray(places, np.float32), device)
     with torch.no_grad():
         finder.head.bias.copy_(target.median(0).values)
     optimiser = torch.optim.Adam(finder.parameters(), config.lr)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, config.lr, config.iterations + 1)
     for _ in range(config.iterations):
         chosen = rng.integers(0, len(images), config.batch)
-        found = finder(_pictures(images[chosen]))
-        loss = F.smooth_l1_loss(found, target[torch.from_numpy(chosen)], beta=_CLOSE)
+        found = finder(_pictures(images[chosen], device))
+        loss = F.smooth_l1_loss(found, target[to_tensor(chosen, device)], beta=_CLOSE)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -75,5 +81,5 @@ def learn_places(
     return finder.eval().requires_grad_(False)
 
 
-def _pictures(images: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(images).permute(0, 3, 1, 2).contiguous() / 255
+def _pictures(images: np.ndarray, device: torch.device) -> torch.Tensor:
+    return to_tensor(images, device).permute(0, 3, 1, 2).contiguous() / 255
