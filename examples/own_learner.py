@@ -29,13 +29,13 @@ class Td3Config(LearnerConfig):
     largest_noise: float = 0.5
     reward_scale: float = 1.0
 
-    def build(self, networks, layout, actions, *, seed, centre, spread) -> Td3:
+    def build(self, networks, layout, actions, *, seed, centre, spread, device) -> Td3:
         """Return the learner at its start."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            inputs = Inputs(networks, layout, centre, spread)
+            inputs = Inputs(networks, layout, centre, spread, device)
             policy, critic = (kind(networks, inputs, actions) for kind in (Policy, TwinCritic))
-        return Td3(self, inputs, policy, critic)
+        return Td3(self, inputs, policy.to(device), critic.to(device))
 
 
 class Td3:

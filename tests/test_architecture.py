@@ -19,10 +19,10 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 SCALOR = "representations.scalor"
 SCALOR_TRAINING, SCALOR_BENCH = f"{SCALOR}.training", f"{SCALOR}.bench"
 ORDER = [
-    "errors", "files", "formats", "ranges", "machine_code", "plugins", "images", "field_types",
-    "config", "explain", "settings_file", "seeding", "types", "shipped", "envs", "runs", "goals",
-    "representations", "replay", "dynamics", "learners", "planning", "evaluation", SCALOR_TRAINING,
-    "methods", "training", "trained", "visualise", "studies", "presets", "paper",
+    "errors", "files", "formats", "ranges", "machine_code", "devices", "plugins", "images",
+    "field_types", "config", "explain", "settings_file", "seeding", "types", "shipped", "envs",
+    "runs", "goals", "representations", "replay", "dynamics", "learners", "planning", "evaluation",
+    SCALOR_TRAINING, "methods", "training", "trained", "visualise", "studies", "presets", "paper",
     "cluster", "library", "page", "bench", SCALOR_BENCH, "cli",
 ]  # fmt: skip
 TOP = {"__init__", "__main__"}

@@ -190,7 +190,7 @@ def make_learner(kind, seed=0, **options):
     networks = NetworkConfig(
         torso=TorsoConfig(embedding=12, heads=3), policy_hidden=(16,), critic_hidden=(16,)
     )
-    where = {"centre": (0.0, 0.0), "spread": (1.0, 1.0)}
+    where = {"centre": (0.0, 0.0), "spread": (1.0, 1.0), "device": torch.device("cpu")}
     return settings.build(networks, LAYOUT, ACTIONS, seed=seed, **where)
 
 

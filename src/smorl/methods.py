@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
+from smorl.devices import CPU
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.plugins import is_plugin, load
 from smorl.representations.base import Encoder, Perception
@@ -27,7 +30,8 @@ class EncoderInputs:
     spaces: what the environment shows; identities: the length of a one-hot code, if another
     environment fixed it; slices: which numbers of the state are which object, if the environment
     is not ours; perception: the trained perception of methods that see objects in pictures, and
-    how its tracker works; vae: the model of methods that see pictures as one vector.
+    how its tracker works; vae: the model of methods that see pictures as one vector; device: where
+    networks compute.
     """
 
     spaces: Spaces
@@ -36,6 +40,7 @@ class EncoderInputs:
     vae: BetaVae | None = None
     tracker: TrackerSettings | None = None
     slices: str | None = None
+    device: torch.device = CPU
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ def _vector(inputs: EncoderInputs) -> Encoder:
 def _tracker(inputs: EncoderInputs) -> Encoder:
     if inputs.perception is None:
         raise InvalidInput("this method sees pixels and needs a trained perception.")
-    return inputs.perception.tracker(inputs.tracker)
+    return inputs.perception.tracker(inputs.tracker, inputs.device)
 
 
 def _latent(inputs: EncoderInputs) -> Encoder:

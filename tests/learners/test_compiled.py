@@ -11,6 +11,7 @@ import torch
 
 import smorl.learners.compiled as compiled
 from smorl import machine_code
+from smorl.devices import CPU
 from smorl.learners.networks import NetworkConfig
 from smorl.learners.sac import Sac, SacConfig
 from smorl.presets import PRESETS, get_preset
@@ -227,7 +228,7 @@ def test_what_is_not_a_number_is_not_hidden():
 def test_presets_learn_with_kernels_unless_they_sum_deep_sets(name):
     config = get_preset(name).build()
     assert config.learner.engine == "compiled"
-    assert compiled.knows(config.networks) or config.networks.torso.kind.startswith("deepsets")
+    assert compiled.knows(config.networks, CPU) or config.networks.torso.kind.startswith("deepsets")
 
 
 def test_torch_is_not_asked_by_the_default_preset(monkeypatch):

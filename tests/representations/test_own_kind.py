@@ -36,7 +36,7 @@ class Colours:
         arrays, header = read_tensors(path, "colour", 1, data)
         self.digest, self.seed, self.prior = "of this file", header["seed"], arrays
 
-    def tracker(self, config=None):
+    def tracker(self, config=None, device=None):
         assert config is None or isinstance(config, ColourSettings)
         trust(EXAMPLE)
         return load(f"{EXAMPLE}:ByColour")()

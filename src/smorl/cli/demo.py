@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smorl.cli.options import check_numbers, say
+from smorl.cli.options import add_device, check_numbers, say
 from smorl.cli.play import progress_bar
 from smorl.errors import InvalidInput
 
@@ -39,7 +39,7 @@ def _play_and_film(args: argparse.Namespace) -> None:
 
     started = time.monotonic()
     video, picture = Path(args.out) / "film.mp4", Path(args.out) / "attention.png"
-    run = load_run(args.run)
+    run = load_run(args.run, device=args.device)
     make_folder(video.parent)
     check_writable(video)
     say(
@@ -98,4 +98,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--episodes", type=int, default=10, metavar="N", help="default 10")
     parser.add_argument("--films", type=int, default=3, metavar="N", help="how many are filmed")
     parser.add_argument("--seed", type=int, default=1_000_000, help="episode i uses seed + i")
+    add_device(parser)
     return parser

@@ -5,7 +5,7 @@ import json
 import sys
 from typing import get_args
 
-from smorl.cli.options import aligned, check_numbers, show_episodes
+from smorl.cli.options import add_device, aligned, check_numbers, show_episodes
 from smorl.errors import InvalidInput
 from smorl.planning.controllers import ControllerName
 
@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
         check_writable(args.attention, PICTURE_SUFFIXES)
     if args.foresight:
         check_writable(args.foresight, PICTURE_SUFFIXES)
-    run = load(args.run, args.env, threads=args.threads)
+    run = load(args.run, args.env, threads=args.threads, device=args.device)
     if args.foresight and (run.state.foresight is None or run.state.foresight.view is None):
         raise InvalidInput(
             f"--foresight asks for a model of objects, and {args.run} has none; train with a "
@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         "and resting things, against staying put) and draw imagined tracks against real ones",
     )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
+    add_device(parser)
     parser.add_argument(
         "--json",
         action="store_true",

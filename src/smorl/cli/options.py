@@ -29,6 +29,14 @@ def check_numbers(args: argparse.Namespace) -> argparse.Namespace:
     return args
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add `--device`; whoever loads the networks checks it, because that takes torch."""
+    parser.add_argument(
+        "--device", default="cpu", metavar="NAME",
+        help="where networks compute: cpu, cuda or mps (default cpu, wherever it was trained)",
+    )  # fmt: skip
+
+
 def say(text: str) -> None:
     """Print a line now, not when the buffer is full."""
     sys.stdout.write(text + "\n")

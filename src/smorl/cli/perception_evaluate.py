@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from smorl.cli.options import aligned, check_numbers, show_episodes
+from smorl.cli.options import add_device, aligned, check_numbers, show_episodes
 
 _ROWS = 25  # episodes tracked at a time
 
@@ -15,6 +15,8 @@ def main(argv: list[str]) -> int:
     # Imported here so that `--help` answers at once.
     import torch
 
+    from smorl import devices
+    from smorl.devices import check_device
     from smorl.evaluation.detection import evaluate_perception
     from smorl.evaluation.pushing import record, scores
     from smorl.representations.perceptions import load_perception
@@ -22,14 +24,15 @@ def main(argv: list[str]) -> int:
     from smorl.visualise.video import check_writable, write_png
     from smorl.visualise.worst_frames import worst_frames
 
+    check_device(args.device)
     if args.worst is not None:
         check_writable(args.worst, (".png",))
     weights = load_perception(args.run)
     torch.set_num_threads(args.threads)
-    env = args.env or weights.env
+    env, where = args.env or weights.env, devices.place(args.device)
     seed = HELD_OUT_SEED if args.seed is None else args.seed
     report = evaluate_perception(
-        weights.tracker(),
+        weights.tracker(device=where),
         env,
         episodes=args.episodes,
         seed=seed,
@@ -40,7 +43,7 @@ def main(argv: list[str]) -> int:
     )
     rows = min(args.episodes, _ROWS)
     pushed = record(
-        weights.tracker(), env, args.episodes, seed, args.threads, num_envs=rows,
+        weights.tracker(device=where), env, args.episodes, seed, args.threads, num_envs=rows,
         progress=show_episodes,
     )  # fmt: skip
     numbers = scores(pushed, weights.threshold)
@@ -73,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="of the episodes (default 1000000)")
     parser.add_argument("--env", help="another environment, e.g. smorl/VisualRearrange1-v0")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
+    add_device(parser)
     parser.add_argument("--worst", help="draw the worst frames of pushing into this .png")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     return parser

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smorl.devices import to_tensor
 from smorl.goals.own_body import StillnessModel, hand_and_things
 from smorl.types import ObjectSet
 
@@ -39,7 +40,11 @@ class Bodies:
         hand, things = hand_and_things(objects, rest, reach)
         motion = objects.motion if objects.motion.shape[-1] else np.zeros_like(objects.position)
         arrays = (objects.position, motion, hand, things)
-        return cls(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
+        return cls(*(to_tensor(a) for a in arrays))
+
+    def to(self, device: torch.device) -> Bodies:
+        """Return the sets on a device."""
+        return Bodies(*(part.to(device) for part in vars(self).values()))
 
     def __getitem__(self, rows: np.ndarray) -> Bodies:
         """Return the sets at `rows`."""
@@ -75,7 +80,7 @@ class View:
     def executed(self, objects: ObjectSet, actions: np.ndarray) -> Tensor:
         """Return the actions (B, A) that were carried out."""
         done = actions if self.execute is None else self.execute(objects, actions)
-        return torch.from_numpy(np.ascontiguousarray(done, np.float32))
+        return to_tensor(np.asarray(done, np.float32))
 
 
 class Dynamics(Protocol):

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from smorl.devices import to_array
 from smorl.dynamics.base import Bodies, View
 from smorl.dynamics.object_model import ObjectModel
 from smorl.goals.matching import lengths
@@ -52,6 +53,10 @@ class Transitions:
     actions: Tensor
     steps: Tensor
     known: Tensor
+
+    def to(self, device: torch.device) -> Transitions:
+        """Return the transitions on a device."""
+        return Transitions(*(part.to(device) for part in vars(self).values()))
 
 
 def scales(objects: ObjectSet, view: View) -> tuple[Tensor, Tensor, Tensor]:
@@ -102,7 +107,8 @@ def loss(model: ObjectModel, batch: Transitions) -> Tensor:
 
 
 def _own(bodies: Bodies) -> Tensor:
-    return torch.arange(bodies.things.shape[1]) == bodies.hand[:, None]
+    slots = torch.arange(bodies.things.shape[1], device=bodies.hand.device)
+    return slots == bodies.hand[:, None]
 
 
 @torch.no_grad()
@@ -120,17 +126,17 @@ def prediction_errors(
     begin = np.arange(max(last, 0) + 1)
     episode, first = (a.ravel() for a in np.meshgrid(which, begin, indexing="ij"))
     start = frames(episodes.objects, episode, first)
-    bodies, found = view.bodies(start), {}
-    unit = model.unit.numpy()
+    device, unit = model.unit.device, to_array(model.unit)
+    bodies, found = view.bodies(start).to(device), {}
     for ahead in range(min(horizon, episodes.actions.shape[1])):
         now = frames(episodes.objects, episode, first + ahead)
         actions = view.executed(now, episodes.actions[episode, first + ahead])
-        bodies = model.predict(bodies, actions)
+        bodies = model.predict(bodies, actions.to(device))
         truth = frames(episodes.objects, episode, first + ahead + 1)
         gone, known = steps_by_id(start, truth)
-        counted = known & bodies.things.numpy()
+        counted = known & to_array(bodies.things)
         far = counted & (np.linalg.norm(gone / unit, axis=-1) > moved)
-        off = np.linalg.norm(bodies.position.numpy() - start.position - gone, axis=-1)
+        off = np.linalg.norm(to_array(bodies.position) - start.position - gone, axis=-1)
         name = f"dynamics/{ahead + 1}_steps"
         found[f"{name}/pushed"] = _mean(off[far])
         found[f"{name}/stays"] = _mean(np.linalg.norm(gone, axis=-1)[far])

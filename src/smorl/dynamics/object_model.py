@@ -58,7 +58,7 @@ class ObjectModel(nn.Module):
         motion = bodies.motion / self.unit
         usual = (bodies.position - self.centre) / self.spread
         count, slots, _ = place.shape
-        rows = torch.arange(count)
+        rows = torch.arange(count, device=place.device)
         hand, at = place[rows, bodies.hand], usual[rows, bodies.hand]
         nearest, _ = _nearest(hand[:, None], place, bodies.things[:, None])
         own = [at, motion[rows, bodies.hand], actions, _squashed(nearest[:, 0])]
@@ -116,7 +116,8 @@ def _squashed(offset: Tensor) -> Tensor:
 
 def _others(things: Tensor) -> Tensor:
     """Return which things (B, N, N) each slot has for neighbours: all but itself."""
-    return things[:, None] & ~torch.eye(things.shape[1], dtype=torch.bool)
+    same = torch.eye(things.shape[1], dtype=torch.bool, device=things.device)
+    return things[:, None] & ~same
 
 
 def _nearest(place: Tensor, others: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:

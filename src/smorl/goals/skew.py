@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smorl.devices import normal
 from smorl.errors import Diverged, InvalidInput
 from smorl.ranges import require, within
 
@@ -93,7 +94,7 @@ def log_importance(
     chunk = max(1, _DECODED // config.samples)
     for start in range(0, len(images), chunk):
         rows = slice(start, start + chunk)
-        ratios = _log_ratios(model, model.prepare(images[rows]), config, generator).double()
+        ratios = _log_ratios(model, model.prepare(images[rows]), config, generator).cpu().double()
         if config.estimator == "bound":
             found[rows] = ratios.mean(0).numpy()
         else:
@@ -106,7 +107,7 @@ def _log_ratios(
 ) -> Tensor:
     """Return log p(x, z) - log q(z | x), (K, B), for K samples z of every q(z | x)."""
     mean, log_variance = model.posterior(pictures)
-    noise = torch.randn((config.samples, *mean.shape), generator=generator, dtype=mean.dtype)
+    noise = normal((config.samples, *mean.shape), generator, mean)
     latents = mean + (0.5 * log_variance).exp() * noise
     # The constants of the two Normals over latents cancel.
     log_prior = -0.5 * latents.square().sum(-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from smorl.devices import to_array, to_tensor
 from smorl.learners.base import Learner
 from smorl.learners.set_encoders import GoalAttention
 from smorl.types import ObjectGoal, ObjectSet
@@ -20,8 +21,8 @@ class LearnedAgent:
         self, objects: ObjectSet, goal: ObjectGoal, noise: np.ndarray | None = None
     ) -> np.ndarray:
         """Return actions (K, A): a sample when `noise` ~ N(0, 1) is given, else the mode."""
-        noisy = None if noise is None else torch.from_numpy(noise)
-        return self.learner.act(*self._tensors(objects, goal), noisy).numpy()
+        noisy = None if noise is None else to_tensor(noise, self.learner.inputs.device)
+        return to_array(self.learner.act(*self._tensors(objects, goal), noisy))
 
     def act_best(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return the best (K, A) of several actions near the mode, by the critics' judgement.
@@ -29,11 +30,11 @@ class LearnedAgent:
         Of a learner that cannot tell it is the mode.
         """
         best = getattr(self.learner, "act_best", self.learner.act)
-        return best(*self._tensors(objects, goal)).numpy()
+        return to_array(best(*self._tensors(objects, goal)))
 
     def value(self, objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
         """Return the critic's value of pursuing `goal`, (K,)."""
-        return self.learner.value(*self._tensors(objects, goal)).numpy()
+        return to_array(self.learner.value(*self._tensors(objects, goal)))
 
     def attention(self, objects: ObjectSet, goal: ObjectGoal) -> dict[str, np.ndarray]:
         """Return the policy's attention weights by kind of head, each (K, heads, N).
@@ -50,15 +51,16 @@ class LearnedAgent:
         found = torso.attention(seen.objects, seen.present, seen.goal)
         shown = seen.present[:, None]
         # One policy, so one member; each query of each head is a row of its own.
-        return {name: (w[0].flatten(1, 2) * shown).numpy() for name, w in found.items()}
+        return {name: to_array(w[0].flatten(1, 2) * shown) for name, w in found.items()}
 
     def _tensors(
         self, objects: ObjectSet, goal: ObjectGoal
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        device, layout = self.learner.inputs.device, objects.layout
         return (
-            torch.from_numpy(objects.features()),
-            torch.from_numpy(np.ascontiguousarray(objects.present)),
-            torch.from_numpy(goal.features(objects.layout)),
+            to_tensor(objects.features(), device),
+            to_tensor(objects.present, device),
+            to_tensor(goal.features(layout), device),
         )
 
 

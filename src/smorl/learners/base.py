@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from smorl.devices import CPU
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.learners.networks import Inputs, NetworkConfig
 from smorl.plugins import is_plugin, load
@@ -25,7 +26,8 @@ KNOWN = {"sac": "smorl.learners.sac:SacConfig"}
 class Learner(Protocol):
     """B rows, N slots of F features, actions of length A in [-1, 1]."""
 
-    inputs: Inputs  # objects and goals as the networks see them; told about the own body
+    # Objects and goals as the networks see them; told about the own body, and knows the device.
+    inputs: Inputs
     optimizers: dict[str, torch.optim.Optimizer]  # saved with a run
     updates: int  # made so far; saved with a run
 
@@ -79,11 +81,13 @@ class LearnerConfig:
         seed: int,
         centre: tuple[float, ...],
         spread: tuple[float, ...],
+        device: torch.device = CPU,
     ) -> Learner:
         """Return the learner at its start.
 
         `seed` decides its weights; `centre` and `spread` describe usual positions, so that the
-        networks see numbers around 1.
+        networks see numbers around 1. `device` is where it computes: its tensors, its `inputs`, and
+        whatever it is handed.
         """
         raise NotImplementedError
 

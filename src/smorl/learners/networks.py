@@ -12,14 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from smorl.devices import CPU, to_tensor
 from smorl.learners.gradients import squashed_sample
 from smorl.learners.layers import EnsembleMLP
 from smorl.learners.seen import Seen
 from smorl.learners.set_encoders import TorsoConfig, build_torso
 from smorl.ranges import require, within
 from smorl.types import ObjectLayout
-
-_HIDDEN = ("policy_hidden", "critic_hidden")
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class NetworkConfig:
             "policy_hidden": (1, 4096), "critic_hidden": (1, 4096), "hidden_bias": (-10, 10),
             "initial_std": (1e-12, 0.999),
         })  # fmt: skip
-        layers = {name: 1 <= len(getattr(self, name)) <= 16 for name in _HIDDEN}
-        require(self, {name: (good, "1 to 16 layers") for name, good in layers.items()})
+        layers = {name: len(getattr(self, name)) for name in ("policy_hidden", "critic_hidden")}
+        require(self, {n: (1 <= count <= 16, "1 to 16 layers") for n, count in layers.items()})
 
 
 @dataclass(frozen=True)
@@ -71,13 +70,15 @@ class Inputs:
         layout: ObjectLayout,
         centre: tuple[float, ...],
         spread: tuple[float, ...],
+        device: torch.device = CPU,
     ) -> None:
+        self.device = device  # where batches must be
         self.what = slice(0, layout.what)
         self.position = slice(layout.what, layout.what + layout.position)
         self.normalise, self.relative = config.normalise_positions, config.relative
         used = layout.features - (0 if config.motion else layout.motion)
         self.used = slice(0, used)
-        self.shift, self.scale = torch.zeros(used), torch.ones(used)
+        self.shift, self.scale = torch.zeros(used, device=device), torch.ones(used, device=device)
         if self.normalise:
             self.shift[self.position] = torch.tensor(centre)
             self.scale[self.position] = 1.0 / torch.tensor(spread)
@@ -89,8 +90,8 @@ class Inputs:
         self.extra = self.features * (config.matched + config.body)
         self.matched, self.body = config.matched, config.body
         # Appearance clusters (C, W) and how often each rests (C,); nothing is known at first.
-        self.centres, self.rest = torch.zeros(1, layout.what), torch.zeros(1)
-        self.reach = torch.zeros(layout.position)
+        empty = ((1, layout.what), (1,), (layout.position,))
+        self.centres, self.rest, self.reach = (torch.zeros(s, device=device) for s in empty)
 
     def __call__(self, objects: Tensor, present: Tensor, goal: Tensor) -> Seen:
         objects, goal = objects[..., self.used], goal[..., self.used]
@@ -103,7 +104,7 @@ class Inputs:
         index = self._match(objects, present, goal)
         if self.relative:
             objects, goal = self._offsets(objects, present, goal, index)
-        rows = torch.arange(len(objects))
+        rows = torch.arange(len(objects), device=objects.device)
         parts = [objects[rows, index]] if self.matched else []
         if self.body:
             parts.append(objects[rows, self._own(objects, present)])
@@ -111,11 +112,11 @@ class Inputs:
 
     def know_rest(self, centres: np.ndarray, rest: np.ndarray) -> None:
         """Learn how often appearances rest under random actions; see `smorl.goals.own_body`."""
-        self.centres, self.rest = torch.as_tensor(centres), torch.as_tensor(rest)
+        self.centres, self.rest = (to_tensor(a, self.device) for a in (centres, rest))
 
     def know_reach(self, reach: np.ndarray) -> None:
         """Learn where (P,) the body touches, from its middle; see `smorl.planning.gentle`."""
-        self.reach = torch.as_tensor(reach) / self.scale[self.position]
+        self.reach = to_tensor(reach, self.device) / self.scale[self.position]
 
     def _own(self, objects: Tensor, present: Tensor) -> Tensor:
         """Slot (B,) of the agent's hand.
@@ -144,7 +145,7 @@ class Inputs:
         Contact is decided within centimetres, a small part of the table: tanh(4 x) spreads these.
         """
         place = objects[..., self.position]
-        centre = place[torch.arange(len(place)), index]
+        centre = place[torch.arange(len(place), device=place.device), index]
         towards = torch.cat([goal[:, self.position], centre], dim=-1)[:, None]
         offset = (towards - place.repeat(1, 1, 2)) * present.unsqueeze(-1)
         added = torch.cat([offset, torch.tanh(4 * offset)], dim=-1)

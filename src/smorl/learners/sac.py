@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from smorl.devices import CPU
 from smorl.learners import compiled
 from smorl.learners.base import LearnerConfig
 from smorl.learners.gradients import adam_step
@@ -61,9 +62,11 @@ class SacConfig(LearnerConfig):
         seed: int,
         centre: tuple[float, ...],
         spread: tuple[float, ...],
+        device: torch.device = CPU,
     ) -> Sac:
         """Return the learner at its start."""
-        return Sac(self, networks, layout, actions, seed=seed, centre=centre, spread=spread)
+        where = {"centre": centre, "spread": spread, "device": device}
+        return Sac(self, networks, layout, actions, seed=seed, **where)
 
 
 class Sac:
@@ -79,34 +82,32 @@ class Sac:
         seed: int,
         centre: tuple[float, ...] = (0.0, 0.0),
         spread: tuple[float, ...] = (1.0, 1.0),
+        device: torch.device = CPU,
     ) -> None:
         """`seed` initialises the networks; `centre` and `spread` describe usual positions."""
         self.config, self.layout, self.actions = config, layout, actions
         self.target_entropy = config.target_entropy_of(actions)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.inputs = Inputs(networks, layout, centre, spread)
-            self.policy = Policy(networks, self.inputs, actions)
-            self.critic = TwinCritic(networks, self.inputs, actions)
+            self.inputs = Inputs(networks, layout, centre, spread, device)
+            self.policy = Policy(networks, self.inputs, actions).to(device)
+            self.critic = TwinCritic(networks, self.inputs, actions).to(device)
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
-        self.log_temperature = torch.tensor(
-            math.log(config.initial_temperature), requires_grad=True
-        )
+        initial = torch.tensor(math.log(config.initial_temperature))
+        self.log_temperature = initial.to(device).requires_grad_()
         adam = {"lr": config.lr, "fused": True}
+        self._learned = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizers: dict[str, torch.optim.Optimizer] = {
-            "networks": torch.optim.Adam(
-                [*self.policy.parameters(), *self.critic.parameters()], **adam
-            ),
+            "networks": torch.optim.Adam(self._learned, **adam),
             "temperature": torch.optim.Adam([self.log_temperature], **adam),
         }
-        self._learned = [*self.policy.parameters(), *self.critic.parameters()]
         self._followed = list(self.target.parameters()), list(self.critic.parameters())
         self.updates = 0
         self.engine: Engine | None = None  # made by the first compiled update
-        self.is_compiled = config.engine == "compiled" and compiled.knows(networks)
+        self.is_compiled = config.engine == "compiled" and compiled.knows(networks, device)
         if self.is_compiled:
             compiled.lay_out(self)
-        self._candidates = candidate_offsets(actions)
+        self._candidates = candidate_offsets(actions).to(device)
 
     def combine_critics(self, q: Tensor) -> Tensor:
         """Make one value (B,) of those of the twin critics (2, B)."""
@@ -154,7 +155,7 @@ class Sac:
         q = torch.stack(
             [self.combine_critics(self.critic.values(encoded, action)) for action in actions]
         )
-        return actions[q.argmax(0), torch.arange(len(mean))]
+        return actions[q.argmax(0), torch.arange(len(mean), device=mean.device)]
 
     @torch.no_grad()
     def value(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:

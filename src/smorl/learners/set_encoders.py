@@ -125,12 +125,12 @@ class GoalAttention(nn.Module):
         self.free = AttentionHeads(members, size, free_heads) if queries else None
         if queries:
             self.queries = nn.Parameter(torch.randn(members, queries, size) * 0.02)
-        self.size = size * (1 + bool(heads) + queries)
-        self.members, self._asked = members, queries
+        self.size, self.members, self._asked = size * (1 + bool(heads) + queries), members, queries
 
     def forward(self, objects: Tensor, present: Tensor, goal: Tensor) -> Tensor:
         """Return [conditional; unconditional; goal embedding], (C, B, size)."""
-        queries, weight, bias = self.fold(torch.eye(self.size).expand(self.members, -1, -1))
+        plain = torch.eye(self.size).to(goal).expand(self.members, -1, -1)
+        queries, weight, bias = self.fold(plain)
         return torch.baddbmm(bias, self.pool(Seen.of(objects, present, goal), queries), weight)
 
     def pool(self, seen: Seen, queries: Tensor) -> Tensor:
@@ -172,7 +172,7 @@ class GoalAttention(nn.Module):
     @torch.no_grad()
     def attention(self, objects: Tensor, present: Tensor, goal: Tensor) -> dict[str, Tensor]:
         """Weights per head for pictures: name -> (C, B, queries, heads, N)."""
-        queries, *_ = self.fold(torch.eye(self.size).expand(self.members, -1, -1))
+        queries, *_ = self.fold(torch.eye(self.size).to(goal).expand(self.members, -1, -1))
         weights = attention_weights(queries, objects, attention_mask(present), goal)
         split = weights.unflatten(2, (self.members, -1)).permute(2, 0, 3, 1)  # C B heads N
         asked = 0 if self.conditional is None else self.conditional.heads

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from smorl.config import override
+from smorl.devices import DeviceName
 from smorl.errors import InvalidInput
 from smorl.plugins import trust_named
 from smorl.presets import get_preset
@@ -45,16 +46,22 @@ def train(
     return run_training(config, path, command, quiet=not progress).result
 
 
-def load(name: str | Path, env: str | None = None, *, threads: int | None = 1) -> LoadedRun:
+def load(
+    name: str | Path,
+    env: str | None = None,
+    *,
+    threads: int | None = 1,
+    device: DeviceName = "cpu",
+) -> LoadedRun:
     """Open a run folder, a file of `smorl export` or `shipped:visual-rearrange-1` to act.
 
     `env` names another environment to act in than its own. `threads` is how many threads torch
     may use in this process (None: as it is): these networks are small, and more threads only wait
-    for each other.
+    for each other. It computes on `device`, wherever it was trained.
     """
     use_threads(threads)
     trust_named([] if env is None else [env])
-    return load_run(name, env)
+    return load_run(name, env, device=device)
 
 
 def load_perception(name: str | Path, *, threads: int | None = 1) -> Perception:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from smorl.config import to_json
+from smorl.devices import check_device
 from smorl.methods import get_method
 from smorl.presets.perception import PERCEPTION_PRESETS
 from smorl.representations.base import Perception
@@ -46,6 +47,7 @@ def run_training(
     config: RunConfig, out: Path, command: str, *, quiet: bool = False, boards: Boards = NO_BOARDS
 ) -> Outcome:
     """Train in `out`, perception first where the method needs one, or resume."""
+    check_device(config.device)
     check_perception(config, out, PERCEPTION_PRESETS)
     with RunDir.open(out, to_json(config), command) as run:
         if run.result is not None:
@@ -113,6 +115,7 @@ def run_perception(
     config: PerceptionConfig, out: Path, source: Source, command: str, quiet: bool = False
 ) -> Outcome:
     """Train a perception in `out`, or resume."""
+    check_device(config.device)
     with RunDir.open(out, to_json(config), command) as run:
         if run.result is not None:
             if not source.keep:
@@ -149,7 +152,8 @@ def _trained_first(config: RunConfig, out: Path) -> PerceptionConfig | None:
     known = PERCEPTION_PRESETS.get(config.perception or "")
     if known is None or (out / PERCEPTION).exists():
         return None
-    shared = {name: getattr(config, name) for name in ("seed", "threads", "checkpoint_minutes")}
+    names = ("seed", "threads", "device", "checkpoint_minutes")
+    shared = {name: getattr(config, name) for name in names}
     if not config.env.startswith("smorl/"):
         shared["env"] = config.env
     return replace(known.build(), **shared)

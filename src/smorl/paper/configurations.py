@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 from smorl.presets.ours import flat
 
 Settings = Mapping[str, str]  # values as JSON, by dotted field
-_NOT_OF_IT = {"seed", "threads", "checkpoint_minutes", "learner.engine"}
+_NOT_OF_IT = {"seed", "threads", "device", "checkpoint_minutes", "learner.engine"}
 _OFF = (None, False, 0)
 _SHOWN = 6  # differences that a label lists
 

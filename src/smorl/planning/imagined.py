@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smorl.devices import CPU, to_array, to_tensor
 from smorl.dynamics.base import Bodies, View
 from smorl.planning.base import Situation
 from smorl.planning.gentle import GentleContact
@@ -29,15 +30,15 @@ class Task:
     strangers: Tensor  # (R, N) bool: things that no sub-goal is about
 
     @classmethod
-    def of(cls, situation: Situation, view: View) -> Task:
-        """Return the situation (K rows) as tensors."""
+    def of(cls, situation: Situation, view: View, device: torch.device = CPU) -> Task:
+        """Return the situation (K rows) as tensors on a device."""
         objects, goal = situation.objects, situation.goal
         rows = np.arange(len(goal.what))
         bodies = view.bodies(objects)
         slot = situation.matched[rows, situation.current]
         asked, places = _asked(situation)
         mine = np.arange(objects.present.shape[1]) == slot[:, None]
-        things = bodies.things.numpy() & ~mine
+        things = to_array(bodies.things) & ~mine
         arrays = {
             "features": objects.features(),
             "present": objects.present,
@@ -49,8 +50,8 @@ class Task:
             "places": places,
             "strangers": things & ~asked,
         }
-        tensors = {k: torch.from_numpy(np.ascontiguousarray(a)) for k, a in arrays.items()}
-        return cls(bodies=bodies, **tensors)
+        tensors = {k: to_tensor(a, device) for k, a in arrays.items()}
+        return cls(bodies=bodies.to(device), **tensors)
 
     def repeat(self, count: int) -> Task:
         """Return every row `count` times in a row."""
@@ -74,13 +75,15 @@ def _asked(situation: Situation) -> tuple[np.ndarray, np.ndarray]:
 class Slow:
     """`GentleContact` on imagined sets."""
 
-    def __init__(self, gentle: GentleContact) -> None:
+    def __init__(self, gentle: GentleContact, device: torch.device = CPU) -> None:
         arrays = (gentle.offset, gentle.basis, gentle.touch, gentle.floor)
-        self.offset, self.basis, self.touch, self.floor = (torch.as_tensor(a) for a in arrays)
+        tensors = (to_tensor(a, device) for a in arrays)
+        self.offset, self.basis, self.touch, self.floor = tensors
 
     def __call__(self, bodies: Bodies, actions: Tensor) -> Tensor:
         """Return the actions (R, A) that would be carried out."""
-        hand = bodies.position[torch.arange(len(bodies.hand)), bodies.hand]
+        rows = torch.arange(len(bodies.hand), device=bodies.hand.device)
+        hand = bodies.position[rows, bodies.hand]
         away = (hand[:, None] - bodies.position - self.offset) @ self.basis
         gap = away.norm(dim=-1).masked_fill(~bodies.things, torch.inf).amin(1)
-        return actions * (gap - self.touch).clamp(self.floor, torch.ones(())).unsqueeze(-1)
+        return actions * (gap - self.touch).clamp(self.floor, gap.new_ones(())).unsqueeze(-1)

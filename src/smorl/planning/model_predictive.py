@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smorl.devices import CPU, to_array, to_tensor
 from smorl.dynamics.base import Bodies, Dynamics, View
 from smorl.planning.base import Situation
 from smorl.planning.gentle import GentleContact
@@ -78,15 +79,17 @@ class PlanController:
         actions: int,
         discount: float,
         reward_scale: float = 1.0,
+        device: torch.device = CPU,
     ) -> None:
         """`view` says how the model sees sets and what becomes of actions near objects.
 
-        `discount` and `reward_scale` are those of the learner's values.
+        `discount` and `reward_scale` are those of the learner's values; `device` is where learner
+        and model compute.
         """
         self.learned, self.dynamics, self.view = learned, dynamics, view
-        self.config, self.actions = config, actions
+        self.config, self.actions, self.device = config, actions, device
         self.discount, self.reward_scale = discount, reward_scale
-        self.slow = Slow(view.execute) if isinstance(view.execute, GentleContact) else None
+        self.slow = Slow(view.execute, device) if isinstance(view.execute, GentleContact) else None
         first = layout.what
         self.position = slice(first, first + layout.position)
         self.motion = slice(layout.features - layout.motion, layout.features)
@@ -101,13 +104,13 @@ class PlanController:
 
         Where the current sub-goal matches nothing the policy acts: nobody knows what to move.
         """
-        task = Task.of(situation, self.view)
+        task = Task.of(situation, self.view, self.device)
         mode = self.learned.act(task.features, task.present, task.goal)
         self.tracks = None
         if not task.matched.any():
-            return mode.numpy()
+            return to_array(mode)
         many = task.repeat(self.config.samples)
-        noise = torch.from_numpy(self._noise(len(mode), mode.shape[1], rng))
+        noise = self._noise(len(mode), mode.shape[1], rng)
         actions, score, ways = self._imagine(many, noise, None)
         for _ in range(self.config.refinements):
             varied = self._vary(actions, score, rng)
@@ -115,7 +118,7 @@ class PlanController:
             actions = torch.cat([actions, more], 2)
             score, ways = torch.cat([score, better], 1), torch.cat([ways, others], 1)
         self.tracks = _best(ways, score, task.matched)
-        return torch.where(task.matched[:, None], self._first(actions, score), mode).numpy()
+        return to_array(torch.where(task.matched[:, None], self._first(actions, score), mode))
 
     @torch.no_grad()
     def gains(self, situation: Situation, rng: np.random.Generator) -> np.ndarray:
@@ -127,21 +130,24 @@ class PlanController:
         found = []
         for goal in range(situation.matched.shape[1]):
             current = np.full(len(situation.current), goal)
-            task = Task.of(replace(situation, current=current), self.view)
-            noise = torch.from_numpy(self._noise(len(current), self.actions, rng))
+            task = Task.of(replace(situation, current=current), self.view, self.device)
+            noise = self._noise(len(current), self.actions, rng)
             _, score, _ = self._imagine(task.repeat(self.config.samples), noise, None)
-            rows = torch.arange(len(current))
+            rows = self._numbers(len(current))
             away = (task.bodies.position[rows, task.slot] - task.place).norm(dim=-1)
             idle = -self.reward_scale * away / (1 - self.discount)
             found.append((score.amax(1) - idle) * task.matched)
-        return torch.stack(found, 1).numpy()
+        return to_array(torch.stack(found, 1))
 
-    def _noise(self, rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    def _numbers(self, count: int) -> Tensor:
+        return torch.arange(count, device=self.device)
+
+    def _noise(self, rows: int, size: int, rng: np.random.Generator) -> Tensor:
         """Noise (H, K, S, A); the first sequence follows the policy's mode."""
         shape = (self.config.horizon, rows, self.config.samples, size)
         noise = self.config.noise * rng.standard_normal(shape, np.float32)
         noise[:, :, 0] = 0
-        return noise
+        return to_tensor(noise, self.device)
 
     def _imagine(
         self, task: Task, noise: Tensor, given: Tensor | None
@@ -152,8 +158,8 @@ class PlanController:
         """
         steps, rows, samples, size = noise.shape
         held = max(1, int(_HELD * samples))
-        bodies, features, score, taken = task.bodies, task.features, torch.zeros(()), []
-        row, pair = torch.arange(rows * samples)[:, None], torch.stack([bodies.hand, task.slot], 1)
+        bodies, features, score, taken = task.bodies, task.features, noise.new_zeros(()), []
+        row, pair = self._numbers(rows * samples)[:, None], torch.stack([bodies.hand, task.slot], 1)
         ways = [bodies.position[row, pair]]
         for step in range(steps):
             if given is None:
@@ -183,7 +189,7 @@ class PlanController:
 
     def _reward(self, task: Task, now: Bodies, following: Bodies) -> Tensor:
         """Eq. 7 of the following set, minus how much farther other objects are from their goals."""
-        rows = torch.arange(len(task.slot))
+        rows = self._numbers(len(task.slot))
         reward = -(following.position[rows, task.slot] - task.place).norm(dim=-1)
         step = (following.position - now.position).norm(dim=-1)
         away = (following.position - task.places).norm(dim=-1)
@@ -198,14 +204,14 @@ class PlanController:
         best = score.topk(max(2, count // 4), 1).indices[None, :, :, None]
         elite = actions.gather(2, best.expand(len(actions), -1, -1, actions.shape[-1]))
         shape = (*actions.shape[:2], self.config.samples, actions.shape[-1])
-        noise = torch.from_numpy(rng.standard_normal(shape, np.float32))
+        noise = to_tensor(rng.standard_normal(shape, np.float32), self.device)
         spread = elite.std(2, keepdim=True) + 0.05
         return (elite.mean(2, keepdim=True) + spread * noise).clamp(-1, 1)
 
     def _first(self, actions: Tensor, score: Tensor) -> Tensor:
         """Return the first action (K, A) of the best sequence, or the mean of the good ones."""
         if not self.config.temperature:
-            return actions[0][torch.arange(len(score)), score.argmax(1)]
+            return actions[0][self._numbers(len(score)), score.argmax(1)]
         weight = torch.softmax(score / self.config.temperature, 1)
         return (weight[..., None] * actions[0]).sum(1)
 
@@ -221,5 +227,5 @@ class PlanController:
 def _best(ways: Tensor, score: Tensor, matched: Tensor) -> np.ndarray:
     """Return the ways (K, W, 2, H + 1, P) of the best sequences, NaN where nothing is `matched`."""
     best = score.topk(min(_SHOWN, score.shape[1]), 1).indices
-    chosen = ways[torch.arange(len(ways))[:, None], best]
-    return chosen.masked_fill(~matched.view(-1, 1, 1, 1, 1), torch.nan).numpy()
+    chosen = ways[torch.arange(len(ways), device=ways.device)[:, None], best]
+    return to_array(chosen.masked_fill(~matched.view(-1, 1, 1, 1, 1), torch.nan))

@@ -16,6 +16,7 @@ from smorl.types import Episode, ObjectLayout, ObjectSet
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch import device as Device
 
 
 class Encoder(Protocol):
@@ -123,8 +124,11 @@ class Perception(Protocol):
         """Where objects were in its data, as arrays for `goals.priors.from_arrays`."""
         ...
 
-    def tracker(self, config: Any = None) -> PictureEncoder:
-        """Return the encoder, by settings of its own kind or by its usual ones."""
+    def tracker(self, config: Any = None, device: Device | None = None) -> PictureEncoder:
+        """Return the encoder, by settings of its own kind or by its usual ones.
+
+        `device` is where its networks compute; None: where they are.
+        """
         ...
 
     def track(self, frames: np.ndarray, actions: np.ndarray | None = None) -> ObjectSet:

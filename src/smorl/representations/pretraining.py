@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from smorl.devices import DeviceName
 from smorl.ranges import within
 from smorl.representations.base import Perception
 
@@ -75,6 +76,7 @@ class PerceptionConfig(ABC):
     env: str = "smorl/VisualRearrange2-v0"  # whose pictures it learns from
     seed: int = 0  # decides everything random
     threads: int = 2  # CPU threads of physics and of the learner
+    device: DeviceName = "cpu"  # where networks compute (docs/speed.md)
     checkpoint_minutes: float = 2.0  # minutes between checkpoints
 
     def __post_init__(self) -> None:

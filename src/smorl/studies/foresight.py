@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from smorl.devices import to_array
 from smorl.dynamics.base import View
 from smorl.dynamics.fitting import prediction_errors
 from smorl.dynamics.object_model import ObjectModel
@@ -78,10 +79,12 @@ def draw_foresight(
 
 def _imagined(model: ObjectModel, view: View, episode: Episode, start: int) -> np.ndarray:
     """Return imagined places (T + 1, N, P) from frame `start`, given the real actions."""
-    bodies = view.bodies(episode.objects[:, start])
-    executed, places = replace(view, execute=None), [bodies.position[0].numpy()]
+    device = model.unit.device
+    bodies = view.bodies(episode.objects[:, start]).to(device)
+    executed, places = replace(view, execute=None), [to_array(bodies.position[0])]
     for step in range(start, min(start + AHEAD, len(episode.actions[0]))):
         now = episode.objects[:, step]
-        bodies = model.predict(bodies, executed.executed(now, episode.actions[:, step]))
-        places.append(bodies.position[0].numpy())
+        done = executed.executed(now, episode.actions[:, step])
+        bodies = model.predict(bodies, done.to(device))
+        places.append(to_array(bodies.position[0]))
     return np.stack(places)

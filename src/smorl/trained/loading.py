@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gymnasium as gym
 
-from smorl import shipped
+from smorl import devices, shipped
+from smorl.devices import DeviceName, check_device
 from smorl.envs.contract import check_goals, spaces_of
 from smorl.envs.factory import View, make_envs
 from smorl.errors import InvalidInput
@@ -102,13 +103,22 @@ class LoadedRun:
         return make_envs(self.env, rows, threads, view=self.view)
 
 
-def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = None) -> LoadedRun:
+def load_run(
+    name: Path | str,
+    env: str | None = None,
+    *,
+    agents: Path | None = None,
+    device: DeviceName = "cpu",
+) -> LoadedRun:
     """Open a run folder, a file of `smorl export`, or `shipped:visual-rearrange-1` to act.
 
-    `agents` is the folder of shipped agents, if not the package's own.
+    `agents` is the folder of shipped agents, if not the package's own. It computes on `device`,
+    wherever it was trained.
     """
+    check_device(device)
     saved = _open(name, agents)
-    config, checkpoint, perception = saved.config, saved.checkpoint, saved.perception
+    config = replace(saved.config, device=device)
+    checkpoint, perception = saved.checkpoint, saved.perception
     method = get_method(config.method)
     spaces = saved.spaces
     inputs = EncoderInputs(spaces, None, perception)
@@ -121,7 +131,7 @@ def load_run(name: Path | str, env: str | None = None, *, agents: Path | None = 
         _refuse_other_actions(saved.spaces, spaces, env)
         method.check(spaces)
         inputs = EncoderInputs(spaces, encoder.layout.what, perception, state.vae, config.tracker)
-        encoder = method.encoder(inputs)
+        encoder = method.encoder(replace(inputs, device=devices.place(device)))
         if encoder.layout.position != state.encoder.layout.position:
             raise InvalidInput(
                 f"{name} is a {config.method} run: its state is one vector of "

@@ -62,5 +62,6 @@ def _controller(
         config.planning,
         actions=state.spaces.actions,
         discount=config.learner.discount,
+        device=state.learner.inputs.device,
         reward_scale=getattr(config.learner, "reward_scale", 1.0),  # not every learner has one
     )

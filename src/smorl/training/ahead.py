@@ -9,7 +9,7 @@ for the round in flight and keeps it. So a run that was cut repeats what an undi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -60,7 +60,8 @@ class RoundPlayer:
     def __init__(self, config: dict, rows: int, perception: Perception | None) -> None:
         # Whoever sends the settings has them in use, so that the user has been asked there.
         trust_named([config["method"], config["env"], config["learner"]["kind"]])
-        self.config = from_json(RunConfig, config)
+        # Whoever only plays does so on the processor: accelerators are for learning.
+        self.config = replace(from_json(RunConfig, config), device="cpu")
         view = self.config.view
         if perception is not None:
             view = View(image_size=perception.image_size)
@@ -120,7 +121,7 @@ class Ahead:
     def _begin(self, state: TrainState, number: int) -> None:
         random = state.counters.env_steps < self._settings.initial_steps
         tensors, arrays = state.save_agent()
-        tensors = {name: value.detach().clone() for name, value in tensors.items()}
+        tensors = {name: value.detach().cpu().clone() for name, value in tensors.items()}
         self._collectors.begin(
             [
                 Order(number, part, random, tensors, arrays)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from smorl.devices import CPU, to_array
 from smorl.dynamics.base import View
 from smorl.dynamics.fitting import (
     HELD_OUT,
     DynamicsConfig,
+    Transitions,
     draw,
+    loss,
     prediction_errors,
     scales,
 )
@@ -41,12 +44,19 @@ class Foresight:
     """A model of objects with all that its fitting needs. `view` is None until data was seen."""
 
     def __init__(
-        self, config: DynamicsConfig, layout: ObjectLayout, actions: int, seed: int
+        self,
+        config: DynamicsConfig,
+        layout: ObjectLayout,
+        actions: int,
+        seed: int,
+        device: torch.device = CPU,
     ) -> None:
         self.config = config
         initial = torch_seed(seed, "dynamics")
-        self.model = ObjectModel(layout.position, actions, config.width, initial)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
+        self.model = ObjectModel(layout.position, actions, config.width, initial).to(device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=config.lr, fused=device.type == "cpu"
+        )
         self.rng = stream(seed, "dynamics")
         self.credit, self.updates = 0.0, 0
         self.view: View | None = None
@@ -72,13 +82,23 @@ class Foresight:
             return {}
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.lr * (1 + (_LR_END - 1) * min(progress, 1.0))
-        unit, total, fit = self.model.unit.numpy(), 0.0, self._compiled(replay)
+        unit, total = to_array(self.model.unit), 0.0
         for _ in range(count):
             batch = draw(replay.episodes, replay.size, self.config, self.view, unit, self.rng)
-            total += fit.gradients(batch)
+            total += self._gradients(batch, replay)
             self.optimizer.step()
         self.updates += count
         return {"dynamics/loss": total / count}
+
+    def _gradients(self, batch: Transitions, replay: Replay) -> float:
+        """Set the gradients of the model's parameters; return the loss."""
+        device = self.model.unit.device
+        if device.type == "cpu":
+            return self._compiled(replay).gradients(batch)
+        wrong = loss(self.model, batch.to(device))
+        self.optimizer.zero_grad(set_to_none=True)
+        wrong.backward()
+        return float(wrong)
 
     def _compiled(self, replay: Replay) -> CompiledFit:
         # Imported here, because whoever only acts needs no compiler.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from smorl.config import override
+from smorl.devices import DeviceName
 from smorl.dynamics.fitting import DynamicsConfig
 from smorl.envs.factory import View
 from smorl.envs.rendering.cameras import get_camera
@@ -113,6 +114,7 @@ class RunConfig:
     latent: LatentConfig | None = None
     seed: int = 0  # decides everything random
     threads: int = 1  # CPU threads of physics and of the learner
+    device: DeviceName = "cpu"  # where networks compute (docs/speed.md)
     checkpoint_minutes: float = 2.0  # minutes between checkpoints
     collect: CollectConfig = field(default_factory=CollectConfig)
     goals: GoalConfig = field(default_factory=GoalConfig)

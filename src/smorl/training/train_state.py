@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 import torch
 
+from smorl import devices
 from smorl.formats import check_kinds
 from smorl.goals.base import GoalSpace
 from smorl.goals.own_body import StillnessModel
@@ -77,11 +78,12 @@ class TrainState:
         cls, config: RunConfig, inputs: EncoderInputs, *, acting: bool = False
     ) -> TrainState:
         """Return the state at step 0; with `acting` there is next to no replay."""
+        device = devices.place(config.device)
         if config.latent is not None:
             vae = BetaVae(config.latent.model, seed=torch_seed(config.seed, "vae"))
-            inputs = replace(inputs, vae=vae)
-        goals = config.goals
-        inputs = replace(inputs, tracker=config.tracker, slices=config.state_objects)
+            inputs = replace(inputs, vae=vae.to(device))
+        goals, slices = config.goals, config.state_objects
+        inputs = replace(inputs, tracker=config.tracker, slices=slices, device=device)
         method = get_method(config.method)
         method.check(inputs.spaces)
         encoder = method.encoder(inputs)
@@ -99,6 +101,7 @@ class TrainState:
             seed=torch_seed(config.seed, "networks"),
             centre=tuple(centre.tolist()),
             spread=tuple(spread.tolist()),
+            device=device,
         )
         horizon = config.collect.horizon
         replay = Replay(
@@ -113,8 +116,8 @@ class TrainState:
         if isinstance(encoder, VaeEncoder) and config.latent is not None:
             state.representation = OnlineVae.create(config.latent, encoder, replay, config.seed)
         if config.dynamics is not None:
-            actions = inputs.spaces.actions
-            state.foresight = Foresight(config.dynamics, encoder.layout, actions, config.seed)
+            sizes = encoder.layout, inputs.spaces.actions
+            state.foresight = Foresight(config.dynamics, *sizes, config.seed, device)
         return state
 
     @property

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 import torch
 
+from smorl.devices import to_tensor
 from smorl.replay.relabel import sample_batches
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
@@ -23,6 +24,7 @@ def learn(
     timed: Callable[[str], AbstractContextManager],
 ) -> dict[str, float]:
     """Make `updates` updates of the learner; return the means of what it reports."""
+    device = state.learner.inputs.device
     rng, size, replay = state.streams["learn"], config.learner.batch_size, state.replay
     state.learner.set_progress(state.counters.env_steps / config.collect.total_steps)
     history: dict[str, list[torch.Tensor]] = {}
@@ -37,9 +39,9 @@ def learn(
             noises = rng.standard_normal((count, 2, size, state.spaces.actions), np.float32)
             rewards.extend(batch.reward for batch in batches)
         for batch, noise in zip(batches, noises, strict=True):
-            batch = batch.map(torch.from_numpy)
+            batch = batch.map(lambda array: to_tensor(array, device))
             with timed("update"):
-                info = state.learner.update(batch, torch.from_numpy(noise))
+                info = state.learner.update(batch, to_tensor(noise, device))
             for name, value in info.items():
                 history.setdefault(name, []).append(value)
     state.counters.updates += updates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from smorl.learners.compiled.memory import Block
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 TORSOS = ("attention", "flat")
 
 
-def knows(networks: NetworkConfig) -> bool:
-    """Are there kernels for these networks? If not, torch makes the updates."""
-    return networks.torso.kind in TORSOS
+def knows(networks: NetworkConfig, device: torch.device) -> bool:
+    """Are there kernels for these networks there? If not, torch makes the updates."""
+    return networks.torso.kind in TORSOS and device.type == "cpu"
 
 
 def lay_out(sac: Sac) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from smorl.config import from_json, to_json
+from smorl.devices import device_of, to_array
 from smorl.errors import InvalidInput
 from smorl.files import read_bytes
 from smorl.formats import check_kinds, understood
@@ -64,14 +65,21 @@ class PerceptionWeights:
     known: Known | None = None  # tells where hand and things are; None: masks do
     digest: str | None = None
 
-    def tracker(self, config: TrackerConfig | None = None) -> ScalorTracker:
+    def tracker(
+        self, config: TrackerConfig | None = None, device: torch.device | None = None
+    ) -> ScalorTracker:
         """Return the encoder: pictures to objects with normalised appearance.
 
-        If the settings do not say otherwise, it recognises what comes back by `threshold`.
+        If the settings do not say otherwise, it recognises what comes back by `threshold`. It
+        computes on `device`, or where the model is.
         """
         config = TrackerConfig() if config is None else config
         config = replace(config, same=self.threshold) if config.same is None else config
-        return ScalorTracker(self.model, self.what_mean, self.what_basis, config, self.known)
+        model, known = self.model, self.known
+        if device is not None and device != device_of(model):
+            model, known = copy.deepcopy((model, known))
+            model.to(device)
+        return ScalorTracker(model, self.what_mean, self.what_basis, config, known)
 
     def track(self, frames: np.ndarray, actions: np.ndarray | None = None) -> ObjectSet:
         """Follow the objects of a video uint8 (T, H, W, 3): a set of arrays (T, N, .).
@@ -165,7 +173,7 @@ def load_weights(path: Path, data: bytes | None = None) -> PerceptionWeights:
 
 
 def _known_arrays(known: Known) -> dict[str, np.ndarray]:
-    arrays = {f"finder/{k}": v.numpy() for k, v in known.finder.state_dict().items()}
+    arrays = {f"finder/{k}": to_array(v) for k, v in known.finder.state_dict().items()}
     arrays |= {f"rest/{k}": v for k, v in known.rest.to_arrays().items()}
     return arrays | {name: getattr(known, name) for name in _USUAL}
 
@@ -215,6 +223,6 @@ def rounded(model: Scalor) -> Scalor:
 
 def _half(tensor: torch.Tensor) -> np.ndarray:
     """Return float32 as float16 where it fits; weights are known far less precisely anyway."""
-    array = tensor.detach().cpu().numpy()
+    array = to_array(tensor)
     fits = array.dtype == np.float32 and (array.size == 0 or np.abs(array).max() < _LARGEST)
     return array.astype(np.float16) if fits else array

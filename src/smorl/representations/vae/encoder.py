@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from smorl.devices import device_of, to_array, to_tensor
 from smorl.representations.base import Memoryless
 from smorl.representations.vae.model import BetaVae
 from smorl.types import ObjectLayout, ObjectSet
@@ -31,7 +32,7 @@ class VaeEncoder(Memoryless):
         found = np.empty((len(images), self.layout.position), np.float32)
         for start in range(0, len(images), _CHUNK):
             rows = slice(start, start + _CHUNK)
-            found[rows] = self.model.posterior(self.model.prepare(images[rows]))[0].numpy()
+            found[rows] = to_array(self.model.posterior(self.model.prepare(images[rows]))[0])
         return found
 
     @torch.no_grad()
@@ -41,7 +42,7 @@ class VaeEncoder(Memoryless):
         found = np.empty((len(latents), size, size, 3), np.uint8)
         for start in range(0, len(latents), _CHUNK):
             rows = slice(start, start + _CHUNK)
-            chunk = torch.from_numpy(np.asarray(latents[rows], np.float32))
+            chunk = to_tensor(np.asarray(latents[rows], np.float32), device_of(self.model))
             pictures = self.model.decode(chunk).clamp(0, 1).permute(0, 2, 3, 1)
-            found[rows] = (pictures * 255).round().to(torch.uint8).numpy()
+            found[rows] = to_array((pictures * 255).round().to(torch.uint8))
         return found

@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from smorl.devices import normal
+
 
 def log_normal(value: Tensor, mean: Tensor, variance: float) -> Tensor:
     """Log density of Normal(mean, variance) per element, summed over all but the first dimension.
@@ -24,8 +26,7 @@ def kl_standard(mean: Tensor, log_variance: Tensor) -> Tensor:
 
 def sample(mean: Tensor, log_variance: Tensor, generator: torch.Generator) -> Tensor:
     """Reparameterised sample of Normal(mean, exp(log_variance))."""
-    noise = torch.randn(mean.shape, generator=generator)
-    return mean + (0.5 * log_variance).exp() * noise
+    return mean + (0.5 * log_variance).exp() * normal(mean.shape, generator, mean)
 
 
 def beta_elbo(log_likelihood: Tensor, kl: Tensor, beta: float) -> dict[str, Tensor]:

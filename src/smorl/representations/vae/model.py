@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from smorl.devices import device_of, to_tensor
 from smorl.errors import InvalidInput
 from smorl.representations.vae.loss import beta_elbo, kl_standard, log_normal, sample
 from smorl.representations.vae.settings import VaeConfig
@@ -67,7 +68,7 @@ class BetaVae(nn.Module):
                 f"{images.dtype} {images.shape}; render them at {size} pixels."
             )
         # Moving the axis keeps channels last in memory, which is how the convolutions want it.
-        return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float().div_(255)
+        return to_tensor(images, device_of(self)).permute(0, 3, 1, 2).float().div_(255)
 
     def posterior(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log-variance (B, D) of q(z | x); the variance has a floor."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from smorl.devices import to_array, to_tensor, uniform
 from smorl.representations.scalor.kernels import boxes
 from smorl.representations.scalor.model.distributions import Normal, Sampler, bernoulli_kl
 from smorl.representations.scalor.model.geometry import box, cell_centres, crop
@@ -125,15 +126,16 @@ class Discovery(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return which proposals (B, D) are accepted, and which are rejected as explained."""
         config, (batch, count) = self.config, presence.shape[:2]
-        rows = torch.arange(batch).repeat_interleave(count)
-        order = presence[..., 0].argsort(1, descending=True) + count * torch.arange(batch)[:, None]
+        row = torch.arange(batch, device=masks.device)
+        order = presence[..., 0].argsort(1, descending=True) + count * row[:, None]
         size, limit = config.image_size, config.explained
         if explained is None:
             explained, limit = masks.new_zeros(batch, 1, size, size), 2.0  # no share is that large
+        rows = row.repeat_interleave(count)
         parts = rows, order.flatten(), masks.flatten(0, 1)[:, :, 0], where.flatten(0, 1)
-        arrays = (part.contiguous().numpy() for part in (*parts, explained, free))
+        arrays = (to_array(part.contiguous()) for part in (*parts, explained, free))
         found = boxes.judge(*arrays, FLOORS, limit, config.overlap)
-        accepted, rejected = (torch.from_numpy(part).view(batch, count) for part in found)
+        accepted, rejected = (to_tensor(part, masks.device).view(batch, count) for part in found)
         return accepted, rejected
 
     def _presence_kl(
@@ -154,5 +156,5 @@ def _dared(logit: Tensor, sampler: Sampler, chance: float) -> Tensor:
     """
     if sampler.generator is None or not chance:
         return logit
-    tried = torch.rand(logit.shape, generator=sampler.generator) < chance
+    tried = uniform(logit.shape, sampler.generator, logit) < chance
     return torch.where(tried, logit - logit.detach(), logit)

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, softplus
 
+from smorl.devices import normal, uniform
+
 EPS = 1e-6
 
 
@@ -21,14 +23,14 @@ class Sampler:
         """Reparameterised sample of Normal(mean, std)."""
         if self.generator is None:
             return mean
-        return mean + std * torch.randn(mean.shape, generator=self.generator)
+        return mean + std * normal(mean.shape, self.generator, mean)
 
     def presence(self, logit: Tensor) -> Tensor:
         """Relaxed Bernoulli sample in (0, 1); without noise, the probability."""
         if self.generator is None:
             return torch.sigmoid(logit)
-        uniform = torch.rand(logit.shape, generator=self.generator).clamp(EPS, 1 - EPS)
-        return torch.sigmoid((torch.logit(uniform) + logit) / self.temperature)
+        drawn = uniform(logit.shape, self.generator, logit).clamp(EPS, 1 - EPS)
+        return torch.sigmoid((torch.logit(drawn) + logit) / self.temperature)
 
 
 @dataclass(frozen=True)

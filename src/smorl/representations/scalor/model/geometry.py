@@ -19,17 +19,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import grid_sample
 
+from smorl.devices import CPU, to_array, to_tensor
 from smorl.representations.scalor.kernels import pasting
 
 
-def _centres(count: int) -> Tensor:
-    return (2 * torch.arange(count) + 1) / count - 1
+def _centres(count: int, device: torch.device = CPU) -> Tensor:
+    return (2 * torch.arange(count, device=device) + 1) / count - 1
 
 
 def _hats(coordinates: Tensor, count: int) -> Tensor:
     """Weights (..., count) that read a row of `count` samples at image coordinates (...)."""
     index = (coordinates + 1) * (count / 2) - 0.5
-    offset = index.unsqueeze(-1) - torch.arange(count, dtype=index.dtype)
+    offset = index.unsqueeze(-1) - torch.arange(count, dtype=index.dtype, device=index.device)
     if torch.is_grad_enabled():
         return (1 - offset.abs()).clamp_min(0)
     return offset.abs_().neg_().add_(1).clamp_min_(0)  # the same, without copies
@@ -37,7 +38,7 @@ def _hats(coordinates: Tensor, count: int) -> Tensor:
 
 def _paste_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tensor]:
     """Weights (..., size, glimpse) along x and along y that put boxes into a picture."""
-    grid = _centres(size)
+    grid = _centres(size, where.device)
     points = (grid - where[..., 2:, None]) / where[..., :2, None]
     weights = _hats(points, glimpse)
     return weights[..., 0, :, :], weights[..., 1, :, :]
@@ -46,7 +47,8 @@ def _paste_weights(where: Tensor, glimpse: int, size: int) -> tuple[Tensor, Tens
 def crop(pictures: Tensor, where: Tensor, glimpse: int) -> Tensor:
     """Cut boxes where (B, N, 4) out of pictures (B, C, S, S): (B, N, G, C, G)."""
     batch, count = where.shape[:2]
-    points = where[..., 2:, None] + where[..., :2, None] * _centres(glimpse)  # (B, N, 2, G)
+    grid = _centres(glimpse, where.device)
+    points = where[..., 2:, None] + where[..., :2, None] * grid  # (B, N, 2, G)
     across = points[:, :, 0, None, :].expand(-1, -1, glimpse, -1)
     down = points[:, :, 1, :, None].expand(-1, -1, -1, glimpse)
     grid = torch.stack([across, down], -1).reshape(batch, count * glimpse, glimpse, 2)
@@ -66,14 +68,14 @@ class _Pasted(torch.autograd.Function):
     def forward(ctx: Any, glimpses: Tensor, where: Tensor, size: int) -> Tensor:  # pyright: ignore
         parts = glimpses.contiguous(), where.contiguous()
         ctx.save_for_backward(*parts)
-        return torch.from_numpy(pasting.paste(*(part.numpy() for part in parts), size))
+        return to_tensor(pasting.paste(*map(to_array, parts), size), where.device)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore
-        parts = (part.numpy() for part in (gradient.contiguous(), *ctx.saved_tensors))
-        of_glimpses, of_where = pasting.paste_back(*parts)
-        return torch.from_numpy(of_glimpses), torch.from_numpy(of_where), None
+        parts = map(to_array, (gradient.contiguous(), *ctx.saved_tensors))
+        of_glimpses, of_where = (to_tensor(a, gradient.device) for a in pasting.paste_back(*parts))
+        return of_glimpses, of_where, None
 
 
 def paste_each(glimpses: Tensor, where: Tensor, size: int) -> Tensor:

@@ -80,7 +80,7 @@ class ConvLstm(nn.Module):
 
     def init(self, batch: int) -> Tensor:
         """Return zero states (B, layers, 2, C, cells, cells)."""
-        return torch.zeros(batch, *self.shape)
+        return self.peephole.new_zeros(batch, *self.shape)
 
     def forward(self, encoding: Tensor, action: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         states = []

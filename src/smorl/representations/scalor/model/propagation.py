@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from smorl.devices import to_array, to_tensor
 from smorl.representations.scalor.kernels import boxes
 from smorl.representations.scalor.model.distributions import Normal, Sampler, bernoulli_kl
 from smorl.representations.scalor.model.geometry import box, crop
@@ -139,7 +140,7 @@ class Propagation(nn.Module):
         presence = presence * alive[..., None]
         prior = self.prior(slots, action)
         stays = torch.where(
-            hidden[..., None], logit.new_tensor(_HIDDEN_PRIOR).logit(), prior.presence
+            hidden[..., None], logit.new_full((), _HIDDEN_PRIOR).logit(), prior.presence
         )
         weight, exists = presence[..., 0], slots.alive
         kl = {
@@ -195,11 +196,11 @@ class Propagation(nn.Module):
         if self.config.coexist >= 1:
             return torch.zeros_like(alive)
         batch, count = alive.shape
-        rows = torch.arange(batch).repeat_interleave(count)
+        rows = torch.arange(batch, device=alive.device).repeat_interleave(count)
         flat = (part.flatten(0, 1) for part in (masks[:, :, :, 0], where, depth, alive))
-        arrays = (part.contiguous().numpy() for part in (rows, *flat))
+        arrays = (to_array(part.contiguous()) for part in (rows, *flat))
         found = boxes.behind(*arrays, self.config.image_size // 2, self.config.coexist)
-        return torch.from_numpy(found).view(batch, count)
+        return to_tensor(found, alive.device).view(batch, count)
 
     def move(self, where: Tensor, bias: Tensor) -> Tensor:
         """Apply a change of place (B, N, 4): scales anew, the place by a bounded step."""

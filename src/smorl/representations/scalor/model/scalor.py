@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from smorl.devices import uniform
 from smorl.representations.scalor.model.background import LATENTS, Background
 from smorl.representations.scalor.model.compose import Layers, blend, layers
 from smorl.representations.scalor.model.discovery import Discovery, Proposals
@@ -68,15 +69,16 @@ class Scalor(nn.Module):
 
     def init(self, batch: int) -> State:
         """Return the state before the first frame."""
-        slots = Slots.empty(self.config, batch)
+        memory = self.lstm.init(batch)
+        slots = Slots.empty(self.config, batch, memory.device)
         return State(
             slots,
             torch.zeros_like(slots.alive),
-            torch.zeros(batch, dtype=torch.int64),
-            self.lstm.init(batch),
-            torch.zeros(batch, LATENTS),
-            torch.zeros(batch, self.background.prior.hidden),
-            torch.zeros(batch, dtype=torch.bool),
+            memory.new_zeros(batch, dtype=torch.int64),
+            memory,
+            memory.new_zeros(batch, LATENTS),
+            memory.new_zeros(batch, self.background.prior.hidden),
+            memory.new_zeros(batch, dtype=torch.bool),
         )
 
     def schedule(self, step: int) -> Schedule:
@@ -132,8 +134,7 @@ class Scalor(nn.Module):
         frame, latent, background_memory = self._explain(
             image, encoding, shown, state, sampler, kls, first
         )
-        after = self.after(state, slots, found, memory, latent, background_memory)
-        return after, frame
+        return self.after(state, slots, found, memory, latent, background_memory), frame
 
     def after(
         self,
@@ -222,7 +223,7 @@ class Scalor(nn.Module):
         """Lose some tracked objects, so that discovery learns to find what tracking has lost."""
         if not self.config.forget:
             return state
-        lost = torch.rand(state.slots.alive.shape, generator=generator) < self.config.forget
+        lost = uniform(state.slots.alive.shape, generator, state.background) < self.config.forget
         slots = replace(state.slots, alive=state.slots.alive & ~lost)
         return replace(state, slots=slots)
 
@@ -245,8 +246,7 @@ class Scalor(nn.Module):
             shown = layers(colours, masks, slots.presence, slots.depth, slots.where, size)
             pictures.append(blend(shown, self.background.decode(latent))[0])
             found.append(slots)
-        names = vars(slots)
-        stacked = {n: torch.stack([getattr(s, n) for s in found], 1) for n in names}
+        stacked = {n: torch.stack([getattr(s, n) for s in found], 1) for n in vars(slots)}
         return Slots(**stacked), torch.stack(pictures, 1)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from smorl.devices import CPU
 from smorl.representations.scalor.model.settings import ScalorConfig
 
 PRIOR_STATE = 64  # Release: hidden size of the propagation prior's LSTM.
@@ -32,13 +33,14 @@ class Slots:
     ids: Tensor  # (B, N) int64
 
     @classmethod
-    def empty(cls, config: ScalorConfig, batch: int) -> Slots:
+    def empty(cls, config: ScalorConfig, batch: int, device: torch.device = CPU) -> Slots:
         """No objects. Boxes get the usual size, so that arithmetic on empty slots is harmless."""
         sizes = (config.what, 4, 1, 1, 4, config.tracker, 2 * PRIOR_STATE, 1)
-        values = [torch.zeros(batch, config.slots, size) for size in sizes]
+        values = [torch.zeros(batch, config.slots, size, device=device) for size in sizes]
         values[1][..., :2] = config.size
-        alive = torch.zeros(batch, config.slots, dtype=torch.bool)
-        return cls(*values, alive, torch.full((batch, config.slots), -1))  # pyright: ignore
+        alive = torch.zeros(batch, config.slots, dtype=torch.bool, device=device)
+        ids = torch.full((batch, config.slots), -1, device=device)
+        return cls(*values, alive, ids)  # pyright: ignore[reportCallIssue]
 
     @classmethod
     def born(
@@ -51,7 +53,7 @@ class Slots:
         ]
         alive = presence[..., 0] > config.born
         bias, state, prior, absence = fresh
-        ids = torch.full(alive.shape, -1)
+        ids = torch.full(alive.shape, -1, device=alive.device)
         return cls(what, where, depth, presence, bias, state, prior, absence, alive, ids)
 
     def map(self, function) -> Slots:

@@ -61,8 +61,8 @@ class Finder(nn.Module):
         # Where each map is brightest, softly (spatial softmax).
         share = points.flatten(2).softmax(-1).view_as(points)
         across, down = (
-            shares @ ((2 * torch.arange(shares.shape[-1]) + 1) / shares.shape[-1] - 1)
-            for shares in (share.sum(2), share.sum(3))
+            shares @ ((2 * torch.arange(count, device=share.device) + 1) / count - 1)
+            for shares, count in ((share.sum(2), share.shape[3]), (share.sum(3), share.shape[2]))
         )
         hand = self.head(torch.cat([across, down], -1))
         cells = self.cells(seen)
@@ -78,7 +78,7 @@ class Finder(nn.Module):
         cell = logit.flatten(2).argmax(-1)
         middle = torch.stack([cell % width, cell // width], -1) + 0.5
         inside = offset.flatten(3).gather(3, cell[:, None, :, None].expand(-1, 2, -1, 1))[..., 0]
-        place = (middle + inside.transpose(1, 2)) * 2 / torch.tensor([width, height]) - 1
+        place = (middle + inside.transpose(1, 2)) * 2 / logit.new_tensor([width, height]) - 1
         chance = near.flatten(2).gather(2, cell[..., None])[..., 0]
         # The hand is measured twice; both count, if they agree that it is in the picture.
         clear = (chance[:, -1:] > _CLEAR) & (

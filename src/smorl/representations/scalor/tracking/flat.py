@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import torch
 from torch import Tensor
 
+from smorl.devices import to_array, to_tensor
 from smorl.representations.scalor.kernels import boxes
 from smorl.representations.scalor.model.slots import Slots
 
@@ -25,8 +25,18 @@ def flat(slots: Slots, index: Tensor) -> Slots:
 
 
 def plain(*tensors: Tensor) -> list[np.ndarray]:
-    """Return contiguous arrays for the kernels; they share memory where tensors are contiguous."""
-    return [tensor.detach().contiguous().numpy() for tensor in tensors]
+    """Return contiguous arrays for the kernels, which work on the processor.
+
+    They share memory where tensors are contiguous and lie there.
+    """
+    return [to_array(tensor.contiguous()) for tensor in tensors]
+
+
+def cover(alpha: Tensor, rows: Tensor, masks: Tensor, presence: Tensor, where: Tensor) -> Tensor:
+    """Return `alpha` (B, 1, S, S) with what a flat list of objects covers; it may be changed."""
+    whole, *parts = plain(alpha, rows, masks, presence, where)
+    boxes.cover(whole, *parts)
+    return to_tensor(whole, alpha.device)
 
 
 @dataclass(frozen=True)
@@ -38,4 +48,4 @@ class Cutter:
     def __call__(self, pictures: Tensor, where: Tensor, glimpse: int) -> Tensor:
         """Cut boxes where (M, 4) out of pictures (B, C, S, S): (M, G, C, G)."""
         whole, rows, box = plain(pictures, self.rows, where)
-        return torch.from_numpy(boxes.cut(whole, rows, box, glimpse))
+        return to_tensor(boxes.cut(whole, rows, box, glimpse), where.device)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
 from smorl.goals.own_body import StillnessModel
 from smorl.goals.priors import nearest_centre
@@ -81,6 +82,10 @@ class Known:
         rows = things + 1
         if not good or usual != [(rows, self.rest.centres.shape[1]), (rows, 2), (rows, 2)]:
             raise ValueError(f"{things} things of kinds {kinds.tolist()}, {usual}")
+
+    def to(self, device: torch.device) -> Known:
+        """Have the network on a device."""
+        return replace(self, finder=self.finder.to(device))
 
     @property
     def things(self) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from smorl.devices import to_tensor
 from smorl.representations.scalor.kernels import shapes
 from smorl.representations.scalor.tracking.flat import plain
 
@@ -14,7 +14,7 @@ FOOT = 0.32  # of an object's height, image coordinates, decides where it stands
 def visible_pixels(masks: Tensor, where: Tensor, size: int) -> Tensor:
     """How many pixels of a picture of `size` each mask (..., G, 1, G) covers, (...)."""
     found = shapes.pixels(*plain(*_flat(masks, where)), size)
-    return torch.from_numpy(found).view(where.shape[:-1])
+    return to_tensor(found, where.device).view(where.shape[:-1])
 
 
 def extent_of(masks: Tensor, where: Tensor, foot: float = FOOT) -> tuple[Tensor, Tensor]:
@@ -26,9 +26,9 @@ def extent_of(masks: Tensor, where: Tensor, foot: float = FOOT) -> tuple[Tensor,
     mask, the nearest point on the mask is taken. Places stay inside the picture. The half extent is
     two standard deviations, which is the radius of a disc. An empty mask has its box's.
     """
-    place, extent = shapes.extents(*plain(*_flat(masks, where)), foot)
-    shape = *where.shape[:-1], 2
-    return torch.from_numpy(place).view(shape), torch.from_numpy(extent).view(shape)
+    found = shapes.extents(*plain(*_flat(masks, where)), foot)
+    place, extent = (to_tensor(a, where.device).view(*where.shape[:-1], 2) for a in found)
+    return place, extent
 
 
 def _flat(masks: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:

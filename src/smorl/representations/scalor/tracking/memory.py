@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from smorl.devices import to_tensor
 from smorl.representations.scalor.kernels import births
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.slots import Slots
@@ -54,7 +55,8 @@ def stirring(before: Slots, slots: Slots, memory: Memory, what_basis: Tensor) ->
     """The rows (R,) in which `remember` has something to do: elsewhere all go on as they were."""
     known = plain(before.alive, before.ids, before.what)
     live = plain(slots.alive, slots.ids, slots.what, memory.slots.alive, what_basis)
-    return torch.from_numpy(births.stirring(*known, *live, TURNED)).nonzero()[:, 0]
+    found = births.stirring(*known, *live, TURNED)
+    return to_tensor(found, slots.alive.device).nonzero()[:, 0]
 
 
 def remember(
@@ -89,7 +91,7 @@ def remember(
     key = torch.cat([1.0 * kept.alive, 2.0 * lost.alive], 1)
     chosen = torch.sort(key, dim=1, descending=True, stable=True).indices[:, :count]
     held, age = _pick(kept, lost, chosen), age.gather(1, chosen)
-    known = others[torch.arange(len(chosen))[:, None], chosen]
+    known = others[torch.arange(len(chosen), device=chosen.device)[:, None], chosen]
     found = search(held, known, images, covered) if look else stay(held)
     age = torch.where(found.shows, age.clamp_max(1), age)
     alive = held.alive & (age <= limit) & found.possible
@@ -189,7 +191,8 @@ def _pick(one: Slots, two: Slots, chosen: Tensor) -> Slots:
     """Pick slots of both together, by their places `chosen` (B, N) in the second dimension."""
     batch, count = chosen.shape
     both = one.alive.shape[1] + two.alive.shape[1]
-    index = (chosen + both * torch.arange(batch)[:, None]).flatten()
+    rows = torch.arange(batch, device=chosen.device)[:, None]
+    index = (chosen + both * rows).flatten()
 
     def take(a: Tensor, b: Tensor) -> Tensor:
         found = torch.cat([a, b], 1).flatten(0, 1).index_select(0, index)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from smorl.devices import to_array, to_tensor
 from smorl.representations.scalor.kernels import births, boxes
 from smorl.representations.scalor.model.compose import blend, layers
 from smorl.representations.scalor.model.discovery import FLOORS
 from smorl.representations.scalor.model.distributions import Sampler
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import PRIOR_STATE, Slots
-from smorl.representations.scalor.tracking.flat import Cutter, columns, flat, plain
+from smorl.representations.scalor.tracking.flat import Cutter, columns, cover, flat, plain
 
 _MEANS = Sampler(None)  # every latent takes its mean
 _STRANGE = 0.15  # difference of colour, 0 to 1, beyond which a pixel does not show the background
@@ -67,13 +68,13 @@ def track(
     encoding, memory = model.lstm(encoding, action, state.memory)
     alpha = image.new_zeros(len(image), 1, *image.shape[2:])
     rows, index = columns(state.slots.alive)
-    slots = _follow(model, flat(state.slots, index), rows, image, pictures, encoding, action, alpha)
+    seen = image, pictures, encoding, action
+    slots, alpha = _follow(model, flat(state.slots, index), rows, *seen, alpha)
     free = model.config.slots - state.slots.alive.sum(1)
     if len(rows):
         free.index_add_(0, rows, (~slots.alive).long())
     found = _discover(model, image, encoding, alpha, free, first)
-    boxes.cover(*plain(alpha, found.rows, found.masks, found.presence, found.where))
-    alpha = alpha.clamp_(0, 1)
+    alpha = cover(alpha, found.rows, found.masks, found.presence, found.where).clamp_(0, 1)
     _, latent = model.background.infer(image, encoding, alpha, _MEANS)
     background_memory = state.background_memory
     if not first:
@@ -95,10 +96,10 @@ def _follow(
     encoding: Tensor,
     action: Tensor,
     alpha: Tensor,
-) -> Slots:
-    """Follow a flat list of objects into a picture; add what they cover to `alpha`, in place."""
+) -> tuple[Slots, Tensor]:
+    """Follow a flat list of objects into a picture; return what they cover, too."""
     if not len(rows):
-        return slots
+        return slots, alpha
     config, part, moved = model.config, model.propagation, action[rows]
     found = part.infer(slots, image, pictures, encoding, moved, _MEANS, Cutter(rows))
     presence = torch.sigmoid(found.logit)
@@ -108,12 +109,12 @@ def _follow(
     if config.coexist < 1:
         half = config.image_size // 2
         places = plain(rows, masks, found.where, found.depth, alive)
-        alive = alive & ~torch.from_numpy(boxes.behind(*places, half, config.coexist))
+        alive = alive & ~to_tensor(boxes.behind(*places, half, config.coexist), alive.device)
     presence = presence * alive[..., None]
     prior = torch.cat(part.prior.advance(slots, moved), -1)
-    boxes.cover(*plain(alpha, rows, masks, presence, found.where))
+    alpha = cover(alpha, rows, masks, presence, found.where)
     latents = found.what, found.where, found.depth, presence, found.bias, found.state
-    return Slots(*latents, prior, absence, alive, slots.ids)
+    return Slots(*latents, prior, absence, alive, slots.ids), alpha
 
 
 def _discover(
@@ -134,8 +135,9 @@ def _discover(
     masks = decoder.masks(what)[:, :, 0]
     presence = presence.flatten()[index][:, None]
     limits = (2.0 if first else config.explained), config.overlap  # nothing is explained at first
-    places = plain(rows, torch.arange(len(rows)), masks, where, alpha, free)
-    accepted = torch.from_numpy(boxes.judge(*places, FLOORS, *limits)[0])
+    order = torch.arange(len(rows), device=rows.device)
+    places = plain(rows, order, masks, where, alpha, free)
+    accepted = to_tensor(boxes.judge(*places, FLOORS, *limits)[0], rows.device)
     return _Found(rows, what, where, kept[:, 9:10], presence * accepted[:, None], masks)
 
 
@@ -146,9 +148,10 @@ def _arrange(
     config = model.config
     born = found.presence[:, 0] > config.born
     before = plain(rows, slots.alive, slots.ids, found.rows, born)
-    source, ids, new, following = births.arrange(*before, config.slots, next_id.numpy())
-    empty = Slots.empty(config, 1)
-    chosen, shape = torch.from_numpy(source).flatten(), source.shape
+    arranged = births.arrange(*before, config.slots, to_array(next_id))
+    source, ids, new, following = (to_tensor(a, rows.device) for a in arranged)
+    empty = Slots.empty(config, 1, rows.device)
+    chosen, shape = source.flatten(), source.shape
     fresh = found.what.new_zeros(len(found.rows), 4 + config.tracker + 2 * PRIOR_STATE + 1)
     bias, state, prior, absence = fresh.split([4, config.tracker, 2 * PRIOR_STATE, 1], 1)
     later = found.what, found.where, found.depth, found.presence, bias, state, prior, absence
@@ -159,9 +162,8 @@ def _arrange(
         .view(*shape, -1)
         for name, more in zip(names, later, strict=True)
     ]
-    names = torch.from_numpy(ids)
-    merged = Slots(*values, names >= 0, names)  # pyright: ignore[reportCallIssue]
-    return merged, torch.from_numpy(new), torch.from_numpy(following)
+    merged = Slots(*values, ids >= 0, ids)  # pyright: ignore[reportCallIssue]
+    return merged, new, following
 
 
 def _sketch(
@@ -176,7 +178,8 @@ def _sketch(
         dense = latents.new_zeros(batch, most, latents.shape[1])
         dense[..., config.what : config.what + 2] = config.size
         # Rows ascend: where a row's first object is tells how many of its picture come before.
-        dense[at, torch.arange(len(at)) - torch.searchsorted(at, at)] = latents
+        place = torch.arange(len(at), device=at.device) - torch.searchsorted(at, at)
+        dense[at, place] = latents
         parts.append(dense)
     return torch.cat(parts, 1).split([config.what, 4, 1, 1], -1)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from smorl.devices import to_array, to_tensor
 from smorl.representations.scalor.kernels import colours, shapes
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.model.slots import Slots
@@ -41,7 +42,7 @@ class Drawn:
         """Draw appearances (B, N, W)."""
         painted, masks = model.decoder(what)
         flat = plain(painted.flatten(0, 1), masks.flatten(0, 1)[:, :, 0])
-        colour = torch.from_numpy(shapes.mean_colours(*flat))
+        colour = to_tensor(shapes.mean_colours(*flat), what.device)
         return cls(colour.view(*what.shape[:2], 3), masks)
 
     def __getitem__(self, index) -> Drawn:
@@ -71,7 +72,8 @@ def search(lost: Slots, drawn: Drawn, images: Tensor, covered: Tensor) -> Found:
     place, extent = extent_of(drawn.masks[slots], lost.where[slots])
     view = _View(images, covered.clamp(0, 1), slots[0], drawn.colour[slots], extent)
     seen, way, cover = view.around(place, _REACH)
-    near, beside = map(torch.from_numpy, colours.nearest_cover(cover.numpy(), _REACH))
+    beside = colours.nearest_cover(to_array(cover), _REACH)
+    near, beside = (to_tensor(a, cover.device) for a in beside)
     if not bool(seen.all()):
         # Gone from there: look at most of the picture, and then more closely.
         rest = (~seen).nonzero()[:, 0]
@@ -105,7 +107,7 @@ def keeps_colour(before: Drawn, now: Drawn, where: Tensor, pairs: Tensor, images
         place, extent = extent_of(now.masks[row, two], where[row, two])
         views = Cutter(row)(images, torch.cat([extent / 2, place], -1), _MIDDLE)
         share = colours.shares(*plain(views, before.colour[row, one]), _LIKE)
-        result[row, one, two] = torch.from_numpy(share > _MOST)
+        result[row, one, two] = to_tensor(share > _MOST, row.device)
     return result
 
 
@@ -117,8 +119,8 @@ def same_thing(
     They stand in one place and have one colour. Returns (B, M, N) and (B, M, M).
     """
     batch, count = shows.shape
-    with_live = torch.zeros(batch, count, live.alive.shape[1], dtype=torch.bool)
-    with_lost = torch.zeros(batch, count, count, dtype=torch.bool)
+    with_live = shows.new_zeros(batch, count, live.alive.shape[1])
+    with_lost = shows.new_zeros(batch, count, count)
     rows = shows.any(1).nonzero()[:, 0]
     if len(rows):
         mine, there = (
@@ -134,7 +136,7 @@ def same_thing(
             near = torch.cdist(there, at) < _BESIDE
             alike = (mine[:, :, None] - colour[:, None]).abs().amax(-1) < _ALIKE
             result[rows] = near & alike & shows[rows, :, None] & known[rows, None]
-        with_lost &= ~torch.eye(count, dtype=torch.bool)
+        with_lost &= ~torch.eye(count, dtype=torch.bool, device=shows.device)
     return with_live, with_lost
 
 
@@ -152,11 +154,11 @@ def own_masks(
     pairs = colours.overlaps(row, box, place, extent, _SMALLER)
     if not len(pairs):
         return masks
-    large, small = torch.from_numpy(pairs).unbind(1)
+    large, small = to_tensor(pairs, rows.device).unbind(1)
     colour = Drawn.of(model, what[small][None]).colour[0]
-    views = Cutter(rows[large])(images, where[large], masks.shape[-1]).numpy()
-    own = colours.carve(views, shape, box, place, extent, pairs, colour.numpy(), _LIKE)
-    return torch.from_numpy(own)[:, :, None]
+    views = to_array(Cutter(rows[large])(images, where[large], masks.shape[-1]))
+    own = colours.carve(views, shape, box, place, extent, pairs, to_array(colour), _LIKE)
+    return to_tensor(own, masks.device)[:, :, None]
 
 
 @dataclass(frozen=True)
@@ -184,5 +186,6 @@ class _View:
             cut(self.covered, box, colours.POINTS),
         )
         looks = plain(views, covers, self.colour, self.extent)
-        shows, away = colours.seek(*looks, reach, _LIKE, _LEAST)
-        return torch.from_numpy(shows), torch.from_numpy(away), covers
+        found = colours.seek(*looks, reach, _LIKE, _LEAST)
+        shows, away = (to_tensor(a, place.device) for a in found)
+        return shows, away, covers

@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from smorl.devices import to_tensor
 from smorl.representations.scalor.kernels.shapes import doubles
 from smorl.representations.scalor.model.scalor import Scalor, State
 from smorl.representations.scalor.model.slots import Slots
@@ -51,13 +52,13 @@ def places_of(
     if config.unique:
         names, old = what.flatten(0, 1)[index], age.flatten()[index]
         views = plain(rows, names, masks[:, :, 0], where, old)
-        single = ~torch.from_numpy(doubles(*views, _ALIKE * same))
+        single = ~to_tensor(doubles(*views, _ALIKE * same), rows.device)
         rows, index, look, where, masks = (
             part[single] for part in (rows, index, look, where, masks)
         )
     if config.own_masks:
         masks = own_masks(model, rows, look, where, masks, images)
-    present, found = torch.zeros_like(objects.alive), torch.zeros(*objects.alive.shape, 4)
+    present, found = torch.zeros_like(objects.alive), look.new_zeros(*objects.alive.shape, 4)
     present.view(-1)[index] = True
     found.view(-1, 4)[index] = torch.cat(extent_of(masks, where, config.foot or _WHOLE), 1)
     return present, found[..., :2], found[..., 2:]

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smorl.devices import device_of, to_array, to_tensor
 from smorl.errors import InvalidInput
 from smorl.representations.base import Drawing
 from smorl.representations.scalor.model.scalor import Scalor, State
@@ -47,12 +48,14 @@ class ScalorTracker:
         self.model = model.eval().requires_grad_(False)
         self.config = TrackerConfig() if config is None else config
         self.same = DEFAULT_SAME if self.config.same is None else self.config.same
-        self.known = known if self.config.known or self.config.hand else None
+        self.device = device_of(model)
+        used = known is not None and (self.config.known or self.config.hand)
+        self.known = known.to(self.device) if known is not None and used else None
         size = model.config.what
         mean = np.zeros(size) if what_mean is None else what_mean
         basis = np.eye(size) if what_basis is None else what_basis
-        self.what_mean = torch.as_tensor(np.asarray(mean, np.float32))
-        self.what_basis = torch.as_tensor(np.asarray(basis, np.float32))
+        statistics = (to_tensor(np.asarray(a, np.float32), self.device) for a in (mean, basis))
+        self.what_mean, self.what_basis = statistics
         self.layout = ObjectLayout(model.config.slots, size, position=2, scale=2, depth=2, motion=2)
 
     def init(self, batch: int) -> Carry:
@@ -66,16 +69,16 @@ class ScalorTracker:
             state.slots,
             np.zeros(shape, np.int64),
             np.full(shape, -1),
-            torch.full(shape, -1),
+            torch.full_like(state.slots.ids, -1),
             np.zeros(shape, bool),
-            Looks(state.slots.what, torch.zeros(shape, dtype=torch.int64)),
+            Looks(state.slots.what, torch.zeros_like(state.slots.ids)),
             state.slots.where[..., 2:],
             Whereabouts.unknown(batch, 0 if self.known is None else self.known.things),
         )
 
     def reset_rows(self, carry: Carry, mask: np.ndarray) -> Carry:
         """Forget everything about the rows in `mask` (B,): their next frame is a first frame."""
-        fresh, rows = self.init(len(mask)), torch.as_tensor(mask)
+        fresh, rows = self.init(len(mask)), to_tensor(mask, self.device)
         state, memory = (
             mix_rows(rows, one, two)
             for one, two in ((fresh.state, carry.state), (fresh.memory, carry.memory))
@@ -92,8 +95,8 @@ class ScalorTracker:
         Rows that see their first frame process it `first_passes` times, with zero action after
         the first pass.
         """
-        images = as_images(observation, self.image_size)
-        action = torch.tensor(np.asarray(actions, np.float32))
+        images = as_images(observation, self.image_size, self.device)
+        action = to_tensor(np.array(actions, np.float32), self.device)
         started = carry.state.started
         if bool(started.all()):
             state, frame = self._go_on(carry.state, images, action)
@@ -128,16 +131,16 @@ class ScalorTracker:
 
     def seen_now(self, carry: Carry) -> np.ndarray:
         """Which slots (B, N) did the model see in the last frame itself, not only remember?"""
-        return (carry.age == 0) & (carry.names >= 0).numpy()
+        return (carry.age == 0) & to_array(carry.names >= 0)
 
     def raw_appearance(self, carry: Carry) -> np.ndarray:
         """Return z^what (B, N, W) as the model infers it."""
-        return carry.objects.what.numpy()
+        return to_array(carry.objects.what)
 
     def imagine(self, carry: Carry, actions: np.ndarray) -> np.ndarray:
         """Return pictures (B, T, S, S, 3): what the prior expects of actions (B, T, A)."""
-        _, ahead = self.model.imagine(carry.state, torch.from_numpy(actions))
-        return ahead.permute(0, 1, 3, 4, 2).clamp(0, 1).numpy()
+        _, ahead = self.model.imagine(carry.state, to_tensor(actions, self.device))
+        return to_array(ahead.permute(0, 1, 3, 4, 2).clamp(0, 1))
 
     def _go_on(self, state: State, images: Tensor, action: Tensor) -> tuple[State, Sketch]:
         return track(self.model, state, images, self.model.encode(images), action, first=False)
@@ -206,25 +209,27 @@ class ScalorTracker:
         depth = nearness(objects) if self.config.depth_order else objects.depth
         names = torch.where(present, objects.ids, -1)
         seen = (what, place, extent, depth, age, names, present)
-        view, known = View(*(part.numpy() for part in seen)), carry.known
+        view, known = View(*(to_array(part) for part in seen)), carry.known
         if self.known is not None:
             view, known = self._put_right(self.known, view, objects.what, known, images)
-        ids, place = torch.from_numpy(view.ids), torch.from_numpy(view.place)
-        former = torch.where(began, torch.as_tensor(carry.ids), -1)
+        ids, place, former = (
+            to_tensor(array, self.device) for array in (view.ids, view.place, carry.ids)
+        )
+        former = torch.where(began, former, -1)
         place = settled(ids, place, former, carry.place, self.config.settle)
         motion = motion_of(ids, place, former, carry.place)
         shown = view.present[..., None]
         share = (view.age / max(1, self.config.memory))[..., None].astype(np.float32)
         found = ObjectSet(
             what=view.what * shown,
-            position=place.numpy() * shown,
+            position=to_array(place) * shown,
             scale=view.extent * shown,
             depth=np.concatenate([view.depth, share], -1) * shown,
             present=view.present,
             ids=view.ids,
-            motion=motion.numpy(),
+            motion=to_array(motion),
         )
-        numbers = (view.age, view.ids, names, new.numpy())
+        numbers = (view.age, view.ids, names, to_array(new))
         return Carry(state, memory, objects, *numbers, looks, place, known, frame), found
 
     def _put_right(
@@ -233,11 +238,11 @@ class ScalorTracker:
         """Correct the report by what the whole picture says."""
         sight = known.finder(images)
         if self.config.known:
-            told = (sight.chance.numpy(), sight.place.numpy(), past)
-            raw_what = self._normalised(raw).numpy()
+            told = (to_array(sight.chance), to_array(sight.place), past)
+            raw_what = to_array(self._normalised(raw))
             view, past = known.put_right(view, raw_what, *told, self.same, self.config.memory)
         if self.config.hand:
-            view = known.put_hand(view, sight.hand.numpy())
+            view = known.put_hand(view, to_array(sight.hand))
         return view, past
 
     def _normalised(self, what: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch.nn import functional as F
 
+from smorl.devices import CPU, device_of, to_tensor
 from smorl.goals.own_body import StillnessModel, hand_and_things
 from smorl.goals.priors import nearest_centre
 from smorl.representations.scalor.tracking.finder import Finder
@@ -58,7 +59,7 @@ def with_finder(
     seen = sightings(followed, kinds)
     if np.isfinite(seen.hands[:, 0]).sum() < _FEWEST:
         return weights
-    finder = learn(seen, config, seed)
+    finder = learn(seen, config, seed, device_of(weights.model))
     return replace(weights, known=Known(finder, followed.rest, kinds, *usual(followed, kinds)))
 
 
@@ -119,23 +120,24 @@ def usual(followed: Followed, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return looks, extents, depths
 
 
-def learn(seen: Sightings, config: FinderConfig, seed: int) -> Finder:
+def learn(seen: Sightings, config: FinderConfig, seed: int, device: torch.device = CPU) -> Finder:
     """Return a network that tells from pictures what the sightings tell."""
     rng = stream(seed, "perception/finder")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**31)))
-        finder = Finder(seen.images.shape[1], seen.things.shape[1])
+        finder = Finder(seen.images.shape[1], seen.things.shape[1]).to(device)
     mean = seen.images.mean(0, dtype=np.float64).astype(np.float32)
     finder.usual.copy_(torch.from_numpy(mean).permute(2, 0, 1) / 255)
-    hands = torch.from_numpy(seen.hands)
-    places = torch.cat([torch.from_numpy(seen.things), hands[:, None]], 1)
+    hands = to_tensor(seen.hands, device)
+    places = torch.cat([to_tensor(seen.things, device), hands[:, None]], 1)
     with torch.no_grad():
         finder.head.bias.copy_(hands.nanmedian(0).values)
     optimiser = torch.optim.Adam(finder.parameters(), config.lr)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, config.lr, config.iterations + 1)
     for _ in range(config.iterations):
-        chosen = torch.from_numpy(rng.integers(0, len(hands), config.batch))
-        hand, logit, offset = finder.maps(_pictures(seen.images[chosen.numpy()]))
+        drawn = rng.integers(0, len(hands), config.batch)
+        chosen = to_tensor(drawn, device)
+        hand, logit, offset = finder.maps(_pictures(seen.images[drawn], device))
         loss = _hand_loss(hand, hands[chosen]) + _cell_loss(logit, offset, places[chosen])
         optimiser.zero_grad()
         loss.backward()
@@ -152,11 +154,11 @@ def _hand_loss(hand: Tensor, told: Tensor) -> Tensor:
 
 def _cell_loss(logit: Tensor, offset: Tensor, told: Tensor) -> Tensor:
     """Is it in this cell, and where in it? Asked of pictures in which the tracker saw it."""
-    size = torch.tensor(logit.shape[-1:-3:-1])
+    size = logit.new_tensor(logit.shape[-1:-3:-1])
     known = torch.isfinite(told[..., 0])
     at = ((told.nan_to_num() + 1) / 2 * size).clamp(min=0 * size, max=size - 1e-3)
     cell = at.long()
-    index = cell[..., 1] * size[0] + cell[..., 0]
+    index = cell[..., 1] * logit.shape[-1] + cell[..., 0]
     there = torch.zeros_like(logit.flatten(2)).scatter_(2, index[..., None], 1.0)
     wrong = F.binary_cross_entropy_with_logits(logit.flatten(2), there, reduction="none").sum(2)
     inside = offset.flatten(3).gather(3, index[:, None, :, None].expand(-1, 2, -1, 1))[..., 0]
@@ -175,5 +177,5 @@ def _take(position: np.ndarray, slot: np.ndarray) -> np.ndarray:
     return np.take_along_axis(position, slot[..., None, None], 2)[..., 0, :]
 
 
-def _pictures(images: np.ndarray) -> Tensor:
-    return torch.from_numpy(images).permute(0, 3, 1, 2).contiguous() / 255
+def _pictures(images: np.ndarray, device: torch.device) -> Tensor:
+    return to_tensor(images, device).permute(0, 3, 1, 2).contiguous() / 255

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from smorl import devices
 from smorl.envs.factory import tells_truth
 from smorl.evaluation.detection import evaluate_perception
 from smorl.representations.pretraining import Source
@@ -28,20 +29,25 @@ def measure_weights(
     path: Path, config: ScalorTrainingConfig, source: Source, data: Sequences, reporter: Reporter
 ) -> dict[str, Any]:
     """Measure what was written to `path`, against the truth where somebody knows it."""
-    weights = load_weights(path)
+    tracker, threshold = _read(path, config)
     if source.video is not None or not tells_truth(config.env):
         reporter.note("Nobody knows the truth here: the model is measured by itself.")
-        return self_report(weights.tracker(), data)
+        return self_report(tracker, data)
     held_out = config.evaluation
     reporter.note(f"Evaluating on {held_out.episodes} episodes it never saw.")
     return evaluate_perception(
-        weights.tracker(),
+        tracker,
         config.env,
         episodes=held_out.episodes,
         seed=held_out.seed,
         threads=config.threads,
-        threshold=weights.threshold,
+        threshold=threshold,
     ).numbers
+
+
+def _read(path: Path, config: ScalorTrainingConfig) -> tuple[ScalorTracker, float]:
+    weights = load_weights(path)
+    return weights.tracker(device=devices.place(config.device)), weights.threshold
 
 
 def summary(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from smorl import devices
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.training.settings import ScalorTrainingConfig
 from smorl.runs.checkpoint import (
@@ -60,7 +61,7 @@ class PerceptionState:
         """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(torch_seed(config.seed, f"scalor/model/{attempt}"))
-            model = Scalor(config.scalor, actions, background)
+            model = Scalor(config.scalor, actions, background).to(devices.place(config.device))
         noise = torch.Generator().manual_seed(torch_seed(config.seed, f"scalor/noise/{attempt}"))
         settings = config.optimise
         if settings.optimizer == "adam":

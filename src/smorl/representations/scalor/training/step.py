@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 
+from smorl.devices import device_of, to_tensor
 from smorl.representations.scalor.training.settings import (
     ScalorTrainingConfig,
     learning_rate,
@@ -31,8 +31,9 @@ def train_step(
         state.batches,
         config.data.first_frames,
     )
-    frames = torch.from_numpy(images).permute(0, 1, 4, 2, 3).float().div_(255)
-    moves = torch.from_numpy(np.ascontiguousarray(actions))
+    device = device_of(model)
+    frames = to_tensor(images, device).permute(0, 1, 4, 2, 3).float().div_(255)
+    moves = to_tensor(actions, device)
     schedule = model.schedule(state.iteration)
     # Release: rotated by 90, 180, 270 and 360 degrees, actions unrotated. The release adds up
     # running totals, so that the first rotation counts four times; here all count alike.
