@@ -11,6 +11,7 @@ from smorl.representations.scalor.model.distributions import Sampler
 from smorl.representations.scalor.model.geometry import crop, paste_sum
 from smorl.representations.scalor.model.scalor import Scalor
 from smorl.representations.scalor.tracking.online import paint, track
+from smorl.representations.scalor.tracking.pictures import as_images
 from smorl.representations.video import collect
 from tests.representations.scalor.small import SMALL, make_model, noise, videos
 
@@ -99,7 +100,8 @@ def test_real_frames_are_tracked_as_by_the_whole_model(name):
     carry = tracker.init(6)
     for t in range(16):
         pictures, moves = data.images[:, t], data.actions[:, t]
-        image, action = tracker._images(pictures), torch.from_numpy(moves)
+        image = as_images(pictures, tracker.image_size, tracker.device)
+        action = torch.from_numpy(moves)
         first, state = t == 0, carry.state
         ours, sketch = track(model, state, image, model.encode(image), action, first=first)
         theirs, frame = model.step(state, image, action, Sampler(None), annealed, first=first)

@@ -72,13 +72,13 @@ class Finder(nn.Module):
     def forward(self, images: Tensor) -> Sight:
         """Find everything in pictures (B, 3, S, S) in [0, 1]; places are image coordinates."""
         hand, logit, offset = self.maps(images)
-        height, width = logit.shape[-2:]
+        side = logit.shape[-1]  # pictures are square
         # A thing between two cells is in either by half.
         near = 9 * F.avg_pool2d(logit.sigmoid(), 3, 1, 1)
         cell = logit.flatten(2).argmax(-1)
-        middle = torch.stack([cell % width, cell // width], -1) + 0.5
+        middle = torch.stack([cell % side, cell // side], -1) + 0.5
         inside = offset.flatten(3).gather(3, cell[:, None, :, None].expand(-1, 2, -1, 1))[..., 0]
-        place = (middle + inside.transpose(1, 2)) * 2 / logit.new_tensor([width, height]) - 1
+        place = (middle + inside.transpose(1, 2)) * 2 / side - 1
         chance = near.flatten(2).gather(2, cell[..., None])[..., 0]
         # The hand is measured twice; both count, if they agree that it is in the picture.
         clear = (chance[:, -1:] > _CLEAR) & (

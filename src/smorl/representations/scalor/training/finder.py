@@ -154,11 +154,11 @@ def _hand_loss(hand: Tensor, told: Tensor) -> Tensor:
 
 def _cell_loss(logit: Tensor, offset: Tensor, told: Tensor) -> Tensor:
     """Is it in this cell, and where in it? Asked of pictures in which the tracker saw it."""
-    size = logit.new_tensor(logit.shape[-1:-3:-1])
+    size = logit.shape[-1]  # pictures are square
     known = torch.isfinite(told[..., 0])
-    at = ((told.nan_to_num() + 1) / 2 * size).clamp(min=0 * size, max=size - 1e-3)
+    at = ((told.nan_to_num() + 1) / 2 * size).clamp(0, size - 1e-3)
     cell = at.long()
-    index = cell[..., 1] * logit.shape[-1] + cell[..., 0]
+    index = cell[..., 1] * size + cell[..., 0]
     there = torch.zeros_like(logit.flatten(2)).scatter_(2, index[..., None], 1.0)
     wrong = F.binary_cross_entropy_with_logits(logit.flatten(2), there, reduction="none").sum(2)
     inside = offset.flatten(3).gather(3, index[:, None, :, None].expand(-1, 2, -1, 1))[..., 0]
