@@ -29,7 +29,7 @@ COMMANDS: tuple[tuple[str, int, str], ...] = (
     ("train debug --quiet --out run", 0, "object_distance"),
     ("evaluate run --episodes 2", 0, "object_distance"),
     ("figures", 2, "git clone"),
-    ("figures mig --results {results} --out figures", 0, "mig.png"),
+    ("figures clusters --results {results} --out figures", 0, "clusters.png"),
     ("view --help", 0, "page"),
 )
 
