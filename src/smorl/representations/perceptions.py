@@ -56,6 +56,11 @@ class TrackerSettings:
         """Return the settings of a run that says nothing about them."""
         return cls.of_kind(None)()
 
+    @classmethod
+    def without(cls) -> dict[str, TrackerSettings]:
+        """Return the usual settings with one part that is ours switched off, by its name."""
+        return {}
+
 
 def read_perception(path: Path, data: bytes | None = None) -> Perception:
     """Read a weights file, verified; `data` is its content, if it lies within another file."""
@@ -76,12 +81,21 @@ def load_perception(name: str | Path) -> Perception:
     return read_perception(file_of(name))
 
 
+def settings_for(name: str | Path) -> type[TrackerSettings]:
+    """Return the settings of the encoder of a perception, by its name."""
+    return _load(_kind(name).tracker)
+
+
 def studied(name: str | Path) -> Any:
     """Return the module that spoils, judges and saves perceptions of this one's kind."""
-    kind = KINDS.get(kind_of(file_of(name)) or "", KINDS[_FIRST])
+    kind = _kind(name)
     if not kind.study:
         raise InvalidInput(f"{name}: perceptions of this kind have no self-check to study.")
     return import_module(kind.study)
+
+
+def _kind(name: str | Path) -> Kind:
+    return KINDS.get(kind_of(file_of(name)) or "", KINDS[_FIRST])
 
 
 def file_of(name: str | Path) -> Path:

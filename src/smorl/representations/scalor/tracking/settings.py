@@ -68,3 +68,8 @@ class TrackerConfig(TrackerSettings):
     def plain(cls, **settings: Any) -> TrackerConfig:
         """The model's own objects, IDs and appearances, as in the paper: nothing added."""
         return cls(**{**PLAIN, **settings})
+
+    @classmethod
+    def without(cls) -> dict[str, TrackerSettings]:
+        """Without each of the parts that are ours; a memory that is off searches for nothing."""
+        return {name: cls(**{name: off}) for name, off in PLAIN.items()} | {"all": cls.plain()}
