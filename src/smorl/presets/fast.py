@@ -22,9 +22,12 @@ LONG_STEPS = 400_000
 # knocked away costs more.
 VISUAL_STEPS = {
     "push": {1: 140_000, 2: 160_000},
-    "rearrange": {1: 100_000, 2: 100_000, 3: 100_000, 4: 100_000},
+    "rearrange": {1: 100_000, 2: 100_000, 3: 200_000, 4: 200_000},
 }
 DISTURB = {"push": 8.0, "rearrange": 5.0}
+# From pixels, from three pucks on: whatever the hand does may disturb something, and who fears that
+# much waits (docs/decisions/0014). Larger batches for what is harder to learn.
+CROWDED, CROWDED_DISTURB, CROWDED_KEEP, CROWDED_BATCH = 3, 2.0, 3.0, 512
 
 
 def smorl(task: str, n: int) -> RunConfig:
@@ -84,7 +87,7 @@ def visual(task: str, n: int) -> RunConfig:
     are normalised so that two detections differ by about the square root of 2, as one-hot codes
     do; touched by the arm a puck looks different by up to 1.
     """
-    base = smorl(task, n)
+    base, crowded = smorl(task, n), n >= CROWDED
     return replace(
         base,
         method="smorl",
@@ -101,11 +104,17 @@ def visual(task: str, n: int) -> RunConfig:
             match_threshold=1.2,
             no_match_reward=-0.8,
             prior="fitted",
-            disturbance_penalty=DISTURB[task],
+            disturbance_penalty=CROWDED_DISTURB if crowded else DISTURB[task],
         ),
+        planning=replace(base.planning, keep=CROWDED_KEEP if crowded else base.planning.keep),
         relabel=replace(base.relabel, moved=0.04),
         networks=replace(base.networks, motion=n > 1),
-        learner=replace(base.learner, reward_scale=1.5, batch_size=256, lr_end=0.05),
+        learner=replace(
+            base.learner,
+            reward_scale=1.5,
+            batch_size=CROWDED_BATCH if crowded else 256,
+            lr_end=0.05,
+        ),
         evaluation=replace(base.evaluation, solved_threshold=0.1, every=20_000),
     )
 

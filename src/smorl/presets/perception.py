@@ -85,8 +85,7 @@ def scalor(n: int) -> ScalorTrainingConfig:
             decay_from=0.5,
             warmup=100,
         ),
-        # With one puck the tracker is good enough by itself (docs/perception.md).
-        finder=FinderConfig(iterations={1: 0, 2: 1200}.get(n, 2000)),
+        finder=FinderConfig(iterations=1200 if n <= 2 else 2000),
     )
 
 
