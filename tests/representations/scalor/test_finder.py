@@ -195,5 +195,5 @@ def test_a_file_with_parts_nobody_knows_is_refused(tmp_path):
         load_weights(path)
 
 
-def test_the_fast_presets_learn_it_where_pucks_hide_each_other():
+def test_all_fast_presets_learn_it():
     assert [scalor(n).finder.iterations > 0 for n in (1, 2, 3, 4)] == [True] * 4
