@@ -53,11 +53,11 @@ def test_more_work_takes_longer():
 def test_it_is_said_in_words():
     both = [Stage("perception", 560, after=700), Stage("agent", 700, before=560)]
     assert announce(both) == (
-        "This takes about 21 minutes on two cores: perception 9 minutes, agent 12 minutes."
+        "This takes about 21 minutes on one core: perception 9 minutes, agent 12 minutes."
     )
     assert announce([Stage("agent", 20)]) == "This takes less than a minute."
-    assert announce([Stage("agent", 80)]) == "This takes about 1 minute on two cores."
-    assert announce([Stage("agent", 20 * 3600)]) == "This takes about 20 hours on two cores."
+    assert announce([Stage("agent", 80)]) == "This takes about 1 minute on one core."
+    assert announce([Stage("agent", 20 * 3600)]) == "This takes about 20 hours on one core."
     assert stages("passive-push-1") == []
 
 

@@ -39,7 +39,7 @@ def announce(stages: list[Stage]) -> str:
     if stages[0].whole < 60:
         return "This takes less than a minute."
     parts = ", ".join(f"{stage.name} {_minutes(stage.own)}" for stage in stages)
-    whole = f"This takes about {_minutes(stages[0].whole)} on two cores"
+    whole = f"This takes about {_minutes(stages[0].whole)} on one core"
     return f"{whole}: {parts}." if len(stages) > 1 else f"{whole}."
 
 
