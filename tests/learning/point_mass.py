@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-ENV_ID = "smorl-test/PointMass3-v0"
+ENV_ID, ONE_DISC_ID = "smorl-test/PointMass3-v0", "smorl-test/PointMass1-v0"
 LOW, HIGH = -0.25, 0.25  # the box, both axes
 STEP, REACH = 0.15, 0.1
 
@@ -80,10 +80,12 @@ class PointMass(VectorEnv[Any, Any, Any]):
 
 
 def register() -> None:
-    """Make `ENV_ID` known to Gymnasium, once."""
-    if ENV_ID not in gym.registry:
-        gym.register(
-            id=ENV_ID,
-            entry_point="tests.learning.point_mass:PointMass",
-            vector_entry_point="tests.learning.point_mass:PointMass",
-        )
+    """Make the ids known to Gymnasium, once."""
+    for name, discs in ((ENV_ID, 3), (ONE_DISC_ID, 1)):
+        if name not in gym.registry:
+            gym.register(
+                id=name,
+                entry_point="tests.learning.point_mass:PointMass",
+                vector_entry_point="tests.learning.point_mass:PointMass",
+                kwargs={"discs": discs},
+            )

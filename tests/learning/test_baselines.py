@@ -1,8 +1,10 @@
-"""RIG and Skew-Fit are seen to learn something, and not without what makes them learn.
+"""The baselines are seen to learn something, and not without what makes them learn.
 
-They move a dot to where the goal picture has it, but not if the picture is of another place.
-Distances are given as a share of doing nothing's. Measured with seed 0: RIG 0.63, Skew-Fit 0.29;
-with pictures of other places 1.36 and 1.20.
+RIG and Skew-Fit move a dot to where the goal picture has it, but not if the picture is of another
+place. SAC+HER brings one disc to its place (three are too many, `test_learning`), but hardly
+without hindsight. Distances are given as a share of doing nothing's. Measured with seed 0: RIG
+0.63, Skew-Fit 0.29; with pictures of other places 1.36 and 1.20. SAC+HER with seeds 0, 1, 2: 0.30,
+0.30, 0.26; without hindsight 0.87, 0.90, 0.68.
 """
 
 from dataclasses import replace
@@ -10,10 +12,11 @@ from dataclasses import replace
 import pytest
 
 from smorl.presets import latent
+from smorl.replay.relabel import RelabelConfig
 from smorl.representations.vae.settings import Phase, VaeConfig, VaeTraining
 from smorl.training.settings import RunConfig
-from tests.learning import pixel_dot
-from tests.learning.runs import train
+from tests.learning import pixel_dot, point_mass
+from tests.learning.runs import flat_config, train
 
 
 def remaining(config: RunConfig, folder) -> float:
@@ -66,3 +69,13 @@ def test_latent_methods_learn_from_goal_pictures_and_not_from_others(method, tmp
     assert remaining(one_dot(method), tmp_path / "with") < 0.75
     shuffled = one_dot(method, pixel_dot.SHUFFLED_ID)
     assert remaining(shuffled, tmp_path / "without") > 0.8
+
+
+@pytest.mark.slow
+def test_sac_with_hindsight_learns_to_bring_one_disc_and_hardly_without(tmp_path):
+    point_mass.register()
+    base = flat_config()
+    base = replace(base, env=point_mass.ONE_DISC_ID, learner=replace(base.learner, discount=0.95))
+    assert remaining(base, tmp_path / "with") < 0.5
+    blind = replace(base, relabel=RelabelConfig(rollout=1.0, future=0.0, imagined=0.0))
+    assert remaining(blind, tmp_path / "without") > 0.6
