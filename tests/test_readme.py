@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from smorl.cli import perception_results
+from smorl.cli import parts, perception_results
 from smorl.cli.gap import as_markdown
 from smorl.envs.registration import env_ids
 from smorl.paper.figures.curves import find_runs
@@ -113,6 +113,12 @@ def test_the_gap_table_is_the_one_the_raw_result_gives():
     raw = json.loads((ROOT / "results" / "gap" / "visual-rearrange-1.json").read_text("utf-8"))
     page = (ROOT / "docs" / "learner.md").read_text("utf-8")
     assert as_markdown(raw["rows"]) in page, "paste `smorl gap shipped:visual-rearrange-1`"
+
+
+def test_the_table_of_the_trackers_parts_is_the_one_the_raw_result_gives():
+    raw = json.loads((ROOT / "results" / "analysis" / "parts.json").read_text("utf-8"))
+    page = (ROOT / "docs" / "perception.md").read_text("utf-8")
+    assert parts.table(raw["rows"]) in page, f"paste `{raw['made']['command']}`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -13,8 +13,8 @@ from smorl.paper.results import KEPT, read_result
 def make(folder, seed, distance, **settings):
     folder.mkdir(parents=True)
     config = {"method": "smorl-gt", "env": "smorl/Rearrange2-v0", "seed": seed, **settings}
-    result = {"env_steps": 1000, "object_distance": distance, "passive_distance": 0.2}
-    result |= {"pucks_within_5cm": 0.5, "seconds": 90.0}
+    result = {"env_steps": 1000, "updates": 250, "object_distance": distance}
+    result |= {"passive_distance": 0.2, "pucks_within_5cm": 0.5, "seconds": 90.0}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "result.json").write_text(json.dumps(result))
     (folder / "versions.json").write_text("{}")
@@ -61,10 +61,10 @@ def test_visual_runs_say_what_perception_took(tmp_path, capsys):
     assert main(args) == 0
     text = capsys.readouterr().out
     head, _, rig, sac, smorl = (line.strip("| ").split(" | ") for line in text.splitlines())
-    assert (head[0], head[-2], head[-1]) == ("preset", "minutes", "perception")
+    assert (head[0], *head[-3:]) == ("preset", "updates", "minutes", "perception")
     assert smorl[:3] == ["visual-rearrange-1", "VisualRearrange1", "smorl"]
     assert smorl[3:6] == ["2", "**0.070** ± 0.010", "0.060, 0.080"]
-    assert smorl[-2:] == ["1.5, 1.5", "11.0, shipped:scalor-1"]
+    assert smorl[-4:] == ["1,000", "250", "1.5, 1.5", "11.0, shipped:scalor-1"]
     # 90 seconds in all, 30 of them for the VAE.
     assert (rig[0], rig[2], rig[-2:]) == ("-", "rig", ["1.0", "0.5"])
     assert (sac[1], sac[-2:]) == ("Rearrange1", ["1.5", "-"])

@@ -24,7 +24,7 @@ KEPT = ("config.json", "versions.json", "evaluations.csv", "result.json")
 TRAINED_FIRST, TRAINED_ALONG = "perception/result.json", "timing.jsonl"
 _JUDGED = ("object_distance", "passive_distance", "pucks_within_5cm")
 _NUMBERS = (*_JUDGED, "seconds")
-_KINDS = {"env_steps": int, **dict.fromkeys(_NUMBERS, int | float)}
+_KINDS = {"env_steps": int, "updates": int, **dict.fromkeys(_NUMBERS, int | float)}
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Result:
     env: str
     seed: int
     env_steps: int
+    updates: int
     distance: float
     passive: float
     within: float
@@ -67,6 +68,7 @@ def read_result(path: Path) -> Result | None:
             config["env"],
             config["seed"],
             result["env_steps"],
+            result["updates"],
             result["object_distance"],
             result["passive_distance"],
             result["pucks_within_5cm"],
@@ -125,7 +127,7 @@ def table(results: Sequence[Result]) -> str:
         methods[panel_of(result.env), result.method, result.env].append(result)
     rows = [row for key in sorted(methods) for row in _rows(methods[key], visual)]
     columns = ["environment", "method", "seeds", "distance [m]", "single seeds", "passive"]
-    columns += ["in 5 cm", "env steps", "minutes"]
+    columns += ["in 5 cm", "env steps", "updates", "minutes"]
     if visual:
         columns = ["preset", *columns, "perception"]
     apart = any(row[-1] for row in rows)
@@ -164,6 +166,7 @@ def _cells(group: Sequence[Result]) -> list[str]:
         f"{np.mean([r.passive for r in group]):.3f}",
         f"{100 * np.mean([r.within for r in group]):.0f} %",
         f"{max(r.env_steps for r in group):,}",
+        f"{max(r.updates for r in group):,}",
         ", ".join(f"{r.minutes:.1f}" for r in group),
     ]
 
