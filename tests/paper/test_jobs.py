@@ -17,8 +17,8 @@ from smorl.paper.jobs import (
 )
 from smorl.paper.record import put_on_record
 
-RESULT = {"env_steps": 240, "updates": 60, "object_distance": 0.1, "passive_distance": 0.2, "seconds": 3.0,
-          "pucks_within_5cm": 0.5, "distances": [0.1]}  # fmt: skip
+RESULT = {"env_steps": 240, "updates": 60, "object_distance": 0.1, "passive_distance": 0.2,
+          "seconds": 3.0, "pucks_within_5cm": 0.5, "distances": [0.1]}  # fmt: skip
 
 
 @pytest.fixture
