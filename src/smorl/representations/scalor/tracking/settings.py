@@ -72,4 +72,5 @@ class TrackerConfig(TrackerSettings):
     @classmethod
     def without(cls) -> dict[str, TrackerSettings]:
         """Without each of the parts that are ours; a memory that is off searches for nothing."""
-        return {name: cls(**{name: off}) for name, off in PLAIN.items()} | {"all": cls.plain()}
+        each: dict[str, TrackerSettings] = {n: cls(**{n: off}) for n, off in PLAIN.items()}
+        return each | {"all": cls.plain()}
