@@ -25,7 +25,9 @@ def test_seeds_are_runs_of_their_own_and_the_same_command_goes_on(capsys, tmp_pa
     assert "smorl results runs/debug-seed3 runs/debug-seed4" in said
     results = [tmp_path / f"runs/debug-seed{seed}/result.json" for seed in (3, 4)]
     texts = [path.read_text() for path in results]
-    assert texts[0] != texts[1]
+    # Agents that have hardly learned may end alike, to the second; what they learned from may not.
+    learned = [path.with_name("metrics.jsonl").read_text() for path in results]
+    assert learned[0] != learned[1]
     assert main(command) == 0
     assert "runs to do" not in capsys.readouterr().err
     assert [path.read_text() for path in results] == texts

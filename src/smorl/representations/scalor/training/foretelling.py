@@ -19,9 +19,10 @@ from smorl.representations.scalor.training.self_check import EPISODES, FRAMES, c
 from smorl.representations.scalor.weights import PerceptionWeights, save_weights
 from smorl.representations.video import Sequences, collect
 
-# Weights get noise of this share of their spread; appearances are scaled, so that with less all
-# look alike, and with more nothing looks like itself.
-NOISE, SCALES = (0.05, 0.1, 0.2), (0.3, 2.0, 4.0)
+# Weights get noise of this share of their spread, up to what the network of hand and things cannot
+# make good; appearances are scaled, so that with less all look alike, and with more nothing looks
+# like itself.
+NOISE, SCALES = (0.1, 0.3, 0.6), (0.15, 0.3, 4.0)
 save = save_weights
 
 
