@@ -33,14 +33,15 @@ def test_spoiled_perceptions_are_told_from_the_good_one(small, monkeypatch, tmp_
     file = spoiling.save(tmp_path / "scalor-1.safetensors", bare)
     asked = []
 
-    def train(preset, *, out, perception, **settings):
+    def train(preset, *, out, seed, perception, **settings):
         asked.append((preset, settings["collect__total_steps"], load_perception(perception)))
-        return {"object_distance": 0.05 if "scalor" in out.name else 0.15, **RESULT}
+        return {"object_distance": 0.05 if "scalor" in out.name else 0.001 * seed, **RESULT}
 
     monkeypatch.setattr(smorl, "train", train)
     kept = tmp_path / "report.json"
     words = ["foretelling", str(file), "--spoil", "--out", str(tmp_path / "out")]
-    assert study.main([*words, "--steps", "500", "--keep", str(kept)]) == 0
+    words += ["--steps", "500", "--agents", "2"]
+    assert study.main([*words, "--keep", str(kept)]) == 0
     report = json.loads(kept.read_text())
     rows = {row["perception"]: row for row in report["rows"]}
     assert list(rows) == ["scalor-1.safetensors", "weights-1.5", "looks-0.2", "looks-12"]
@@ -50,7 +51,9 @@ def test_spoiled_perceptions_are_told_from_the_good_one(small, monkeypatch, tmp_
     assert rows["looks-0.2"]["mixed"] > 0.3  # everything looks alike
     assert rows["looks-12"]["found"] < 0.8  # nothing looks like itself
     assert report["rank_correlation"] > 0.5
-    assert [(preset, steps) for preset, steps, _ in asked] == [("visual-rearrange-1", 500)] * 4
+    assert [(preset, steps) for preset, steps, _ in asked] == [("visual-rearrange-1", 500)] * 8
+    assert rows["looks-12"]["distances"] == pytest.approx([0.1, 0.101])
+    assert rows["looks-12"]["object_distance"] == pytest.approx(0.1005)
     assert len({perception.digest for *_, perception in asked}) == 4
     out = capsys.readouterr().out
     assert "scalor-1" in out.splitlines()[1]

@@ -12,6 +12,8 @@ from typing import Any
 from smorl.cli.options import check_numbers
 from smorl.errors import InvalidInput
 
+_SHOWN = ("object_distance", "pucks_within_5cm", "goals_matched", "passive_distance")
+
 
 def main(argv: list[str]) -> int:
     """Judge, train, compare; return the exit code."""
@@ -37,20 +39,23 @@ def main(argv: list[str]) -> int:
     for name, perception in cases.items():
         file = study.save(out / f"{name}.safetensors", perception)
         row = {"perception": name, **study.judged(perception, data)}
-        sys.stderr.write(f"{name}: score {row['score']:.3f}, an agent of {args.steps} steps\n")
-        result = smorl.train(
-            args.preset, seed=args.seed, out=out / name, perception=str(file),
-            threads=args.threads, collect__total_steps=args.steps,
-            evaluation__every=args.steps, evaluation__final_episodes=args.episodes,
-        )  # fmt: skip
-        if result is None:
-            sys.stderr.write("Stopped; the same command goes on from here.\n")
-            return 130
-        shown = ("object_distance", "pucks_within_5cm", "goals_matched", "passive_distance")
-        rows.append({**row, **{key: result[key] for key in shown}})
+        results = []
+        for seed in range(args.seed, args.seed + args.agents):
+            sys.stderr.write(f"{name}: score {row['score']:.3f}, agent of seed {seed}\n")
+            result = smorl.train(
+                args.preset, seed=seed, out=out / f"{name}-seed{seed}", perception=str(file),
+                threads=args.threads, collect__total_steps=args.steps,
+                evaluation__every=args.steps, evaluation__final_episodes=args.episodes,
+            )  # fmt: skip
+            if result is None:
+                sys.stderr.write("Stopped; the same command goes on from here.\n")
+                return 130
+            results.append(result)
+        means = {key: sum(r[key] for r in results) / len(results) for key in _SHOWN}
+        rows.append({**row, **means, "distances": [r["object_distance"] for r in results]})
     report = {
         "analysis": "foretelling", "preset": args.preset, "steps": args.steps,
-        "episodes": args.episodes, "seed": args.seed, "env": given[0].env,
+        "episodes": args.episodes, "agents": args.agents, "seed": args.seed, "env": given[0].env,
         "rank_correlation": rank_correlation(rows), "rows": rows,
     }  # fmt: skip
     if args.keep:
@@ -93,8 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="smorl study foretelling",
         description="Judge perceptions by the self-check that ends their training, on the same "
-        "fresh video, then train a short agent from each, and compare: does a better score mean a "
-        "better agent? With --spoil six worse ones are made of the first. Ctrl-C saves; the same "
+        "fresh video, then train short agents from each, and compare: does a better score mean "
+        "better agents? With --spoil six worse ones are made of the first. Ctrl-C saves; the same "
         "command goes on.",
     )
     parser.add_argument(
@@ -103,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", required=True, metavar="FOLDER", help="for the agents' runs")
     parser.add_argument("--spoil", action="store_true", help="also six spoiled ones of the first")
     parser.add_argument("--preset", default="visual-rearrange-1", help="of the agents")
+    parser.add_argument("--agents", type=int, default=3, help="from each (default 3)")
     parser.add_argument("--steps", type=int, default=15_000, help="of each (default 15000)")
     parser.add_argument("--episodes", type=int, default=50, help="of evaluation (default 50)")
     parser.add_argument("--seed", type=int, default=100, help="decides everything (default 100)")

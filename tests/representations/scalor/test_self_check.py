@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from smorl.representations.scalor.training.fit import Encodings
-from smorl.representations.scalor.training.self_check import judge, measure
+from smorl.representations.scalor.training.self_check import GOAL_EVERY, judge, measure
 from smorl.types import ObjectSet
 
 EPISODES, FRAMES = 3, 12
@@ -18,26 +18,34 @@ def tracked() -> Encodings:
     position[..., 2, 0] = np.linspace(-0.9, 0.9, FRAMES)
     what = np.tile(np.eye(3), (EPISODES, FRAMES, 1, 1))
     ids = np.broadcast_to(np.arange(3), shape).copy()
-    return Encodings(what, position, ids, np.ones(shape, bool))
+    extent = np.full((*shape, 2), 0.1)
+    return Encodings(what, position, extent, ids, ids.copy(), np.ones(shape, bool))
 
 
 def goals_of(seen: Encodings) -> ObjectSet:
-    none = np.zeros((EPISODES, 3, 0))
-    last = seen.what[:, -1].copy(), seen.position[:, -1].copy()
-    return ObjectSet(*last, none, none, np.ones((EPISODES, 3), bool))
+    what, position = (a[:, ::GOAL_EVERY].copy() for a in (seen.what, seen.position))
+    shape = what.shape[:-1]
+    none = np.zeros((*shape, 0))
+    return ObjectSet(what, position, none, none, np.ones(shape, bool))
 
 
 def test_a_good_perception_is_healthy():
     seen = tracked()
     found = measure(seen, goals_of(seen), 0.7)
     assert (found.things, found.found, found.goal, found.mixed, found.tracks) == (2, 1, 1, 0, 1)
+    assert (found.wrong, found.lost, found.placed) == (0, 0, 1)
     assert judge(found) == []
     assert found.score == 1
 
 
 def lose(seen: Encodings) -> None:
     seen.present[:, 6:, 0] = False
-    seen.ids[:, 6:, 0] = -1
+    seen.ids[:, 6:, 0] = seen.names[:, 6:, 0] = -1
+
+
+def swap_looks(seen: Encodings) -> None:
+    """The red thing is taken for the blue one in half of the frames."""
+    seen.what[:, 1::2, :2] = seen.what[:, 1::2, 1::-1]
 
 
 def change_looks(seen: Encodings) -> None:
@@ -50,7 +58,12 @@ def tremble(seen: Encodings) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
-    [(lose, "matched in only"), (change_looks, "matched in only"), (tremble, "tremble by")],
+    [
+        (lose, "matched in only"),
+        (change_looks, "matched in only"),
+        (swap_looks, "something else is matched"),
+        (tremble, "tremble by"),
+    ],
 )
 def test_what_is_wrong_is_said(spoil, words):
     good, seen = tracked(), tracked()
@@ -70,9 +83,41 @@ def test_goal_pictures_must_show_things_alike_and_in_place():
         assert any("goal picture" in finding.sentence for finding in judge(found))
 
 
+def test_the_score_counts_what_is_matched_wrongly_and_what_is_out_of_place():
+    seen = tracked()
+    goals = goals_of(seen)
+    goals.position[..., 0] += 0.05  # a quarter of the boxes' width
+    assert measure(seen, goals, 0.7).placed == pytest.approx(0.75)
+    assert measure(seen, goals, 0.7).score == pytest.approx(0.75)
+    swap_looks(seen)
+    found = measure(seen, goals_of(tracked()), 0.7)
+    # Frames 1, 3, ... 11 of 1 to 11 are swapped; those that are compared with goals are not.
+    assert (found.found, found.placed) == (1, 1)
+    assert found.wrong == pytest.approx(6 / 11)
+    assert found.score == pytest.approx(5 / 11)
+
+
+def test_where_a_track_is_lost_matches_count_as_far_as_looks_differ():
+    seen = tracked()
+    seen.ids[:, 6:, 0] = seen.names[:, 6:, 0] = 7  # found again, as a new one
+    found = measure(seen, goals_of(seen), 0.7)
+    assert (found.wrong, found.lost) == (0, pytest.approx(0.5 * 6 / 11))
+    assert found.score == 1
+    assert measure(seen, goals_of(seen), 2.0).score == pytest.approx(1 - 0.5 * 6 / 11)
+
+
 def test_a_threshold_that_mixes_objects_up_is_noticed():
     seen = tracked()
     assert any("look the same" in f.sentence for f in judge(measure(seen, goals_of(seen), 2.0)))
+
+
+def test_things_that_the_model_alone_would_see_are_missed():
+    seen = tracked()
+    seen.ids[:, :, 0] = seen.names[:, :, 0] = -1  # the rules lose the red one; the blue is perfect
+    found = measure(seen, goals_of(seen), 0.7, expected=2)
+    assert (found.found, found.shown, found.score) == (1, 0.5, 0.5)
+    assert any("First frames show only 50 %" in f.sentence for f in judge(found))
+    assert measure(tracked(), goals_of(seen), 0.7, expected=1.5).shown == 1
 
 
 def test_finding_nothing_is_said():

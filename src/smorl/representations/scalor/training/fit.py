@@ -31,12 +31,14 @@ ENCODED_EPISODES, ENCODED_FRAMES = 100, 41
 
 @dataclass(frozen=True)
 class Encodings:
-    """Tracked sequences: what (E, T, N, W), position (E, T, N, 2), ids (E, T, N), -1 if unseen,
-    present (E, T, N) bool, also of what is only remembered."""
+    """Tracked sequences: what (E, T, N, W), position and extent (E, T, N, 2), ids (E, T, N), -1 if
+    unseen, names (E, T, N), the same of what is only remembered, too, present (E, T, N) bool."""
 
     what: np.ndarray
     position: np.ndarray
+    extent: np.ndarray
     ids: np.ndarray
+    names: np.ndarray
     present: np.ndarray
 
     @property
@@ -102,7 +104,8 @@ def encode(
         carry, objects = tracker.step(carry, images[:, t], actions[:, t])
         seen = np.asarray(objects.present) & (np.asarray(carry.age) == 0)
         ids = np.where(seen, carry.ids, -1)
-        found.append((objects.what, objects.position, ids, objects.present))
+        names = np.where(objects.present, carry.ids, -1)
+        found.append((objects.what, objects.position, objects.scale, ids, names, objects.present))
     return Encodings(*(np.stack(arrays, 1) for arrays in zip(*found, strict=True)))
 
 
