@@ -13,6 +13,7 @@ from smorl.representations.scalor.tracking.settings import PLAIN
 OURS: dict[str, Any] = {
     **{f"tracker.{name}": value for name, value in PLAIN.items()},
     "collect.goals_per_reset": 1,
+    "collect.planned": 0.0,
     "collect.collectors": 0,
     "goals.disturbance_penalty": 0.0,
     "goals.object_goal_bias": 0.0,

@@ -1,19 +1,25 @@
-"""Who plays evaluation episodes of a run: its settings and its state as an `Actor`."""
+"""Who plays, by a run's settings and state: evaluation episodes, and rounds to learn from."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from smorl.errors import InvalidInput
+from smorl.goals.base import GoalSpace
+from smorl.goals.matching import match_goals
 from smorl.learners.acting import LearnedAgent, PassiveAgent
 from smorl.planning.actor import Actor
-from smorl.planning.base import Controller
+from smorl.planning.base import Controller, Situation
 from smorl.planning.choosers import make_chooser
 from smorl.planning.controllers import ControllerName, make_controller
 from smorl.planning.model_predictive import PlanController
 from smorl.representations.base import Encoder
+from smorl.training.collector import Act, explorer
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
+from smorl.types import ObjectGoal, ObjectSet
 
 
 def make_actor(
@@ -41,6 +47,38 @@ def make_actor(
     )
 
 
+def make_explorer(
+    state: TrainState, config: RunConfig, rng: np.random.Generator, rows: int, random: bool
+) -> Act:
+    """Return how to act while collecting in so many rows.
+
+    At random, or by the policy with noise; in the first rows by plans, as far as the run asks for
+    it (`collect.planned`).
+    """
+    act = explorer(state.agent(config), rng, (rows, state.spaces.actions), random)
+    planned = round(config.collect.planned * rows)
+    plan = None if random or not planned else _planner(state, config)
+    if plan is None:
+        return act
+
+    def act_or_plan(objects: ObjectSet, goal: ObjectGoal) -> np.ndarray:
+        actions = act(objects, goal)
+        situation = pursuing(objects[:planned], goal[:planned], state.space)
+        return np.concatenate([plan.act(situation, rng), actions[planned:]])
+
+    return act_or_plan
+
+
+def pursuing(objects: ObjectSet, goal: ObjectGoal, space: GoalSpace) -> Situation:
+    """Return the situation of rows that have one goal each, and no others."""
+    one, rows = goal.map(lambda array: array[:, None]), np.zeros(len(goal.what), np.int64)
+    depth, motion = (np.zeros((*one.what.shape[:2], 0), np.float32) for _ in range(2))
+    present = np.ones(one.what.shape[:2], bool)
+    targets = ObjectSet(one.what, one.position, one.scale, depth, present, one.id, motion)
+    matched = match_goals(objects, one, space.threshold)
+    return Situation(objects, targets, matched, np.zeros(present.shape, bool), rows)
+
+
 def _controller(
     state: TrainState, config: RunConfig, name: ControllerName, agent: LearnedAgent | PassiveAgent
 ) -> Controller:
@@ -51,9 +89,13 @@ def _controller(
             "controller plan needs a model of objects, and this run has none; choose policy or "
             "critic, or train with a preset that has `dynamics`."
         )
-    view = state.foresight.view
-    if view is None:  # nothing was ever detected: there is nothing to foresee
-        return make_controller("critic", agent)
+    return _planner(state, config) or make_controller("critic", agent)
+
+
+def _planner(state: TrainState, config: RunConfig) -> PlanController | None:
+    """None: there is no model, or nothing was ever detected, so there is nothing to foresee."""
+    if state.foresight is None or (view := state.foresight.view) is None:
+        return None
     return PlanController(
         state.learner,
         state.foresight.model,

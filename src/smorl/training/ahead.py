@@ -25,7 +25,8 @@ from smorl.plugins import trust_named
 from smorl.representations.base import Perception
 from smorl.runs.checkpoint import Checkpoint
 from smorl.seeding import stream
-from smorl.training.collector import collect, explorer, join
+from smorl.training.acting import make_explorer
+from smorl.training.collector import collect, join
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
 from smorl.types import Episode, ObjectGoal, ObjectSet
@@ -76,9 +77,8 @@ class RoundPlayer:
     def play(self, order: Order) -> Episode:
         """Play one part; the same order always leads to the same episodes."""
         self.state.load_agent(Checkpoint(0, order.tensors, order.arrays, {}, Path()))
-        agent = self.state.agent(self.config)
         rng = stream(self.config.seed, f"collect/{order.round}/{order.part}")
-        act = explorer(agent, rng, (self.envs.num_envs, self.spaces.actions), order.random)
+        act = make_explorer(self.state, self.config, rng, self.envs.num_envs, order.random)
         settings = self.config.collect
         return collect(
             self.envs, self.state.encoder, act, self.state.space, settings.horizon, rng,

@@ -25,9 +25,9 @@ from smorl.runs.folder import RunDir
 from smorl.runs.reporter import Reporter
 from smorl.runs.resumable import Resumable, Snapshot
 from smorl.runs.tensor_file import under
-from smorl.training.acting import make_actor
+from smorl.training.acting import make_actor, make_explorer
 from smorl.training.ahead import Collectors, open_ahead
-from smorl.training.collector import collect, explorer
+from smorl.training.collector import collect
 from smorl.training.scores import (
     EVALUATION_COLUMNS,
     MAX_EVALUATION_ROWS,
@@ -66,7 +66,6 @@ class Trainer(Resumable):
         check_goals(self.envs, config.env)
         self.spaces = spaces_of(self.envs)
         self.state = TrainState.create(config, EncoderInputs(self.spaces, perception=perception))
-        self.agent = self.state.agent(config)
         self.ahead = open_ahead(config, collectors)
         if note := getattr(self.envs, "note", ""):
             reporter.note(note)
@@ -90,7 +89,6 @@ class Trainer(Resumable):
             self.pictures.load(pictures, checkpoint.state["pictures"])
         if self.ahead is not None:
             self.ahead.load(under("ahead/", checkpoint.arrays))
-        self.agent = self.state.agent(self.config)
         self.distance = checkpoint.state["distance"]
         self._earlier = checkpoint.state["seconds"]
 
@@ -160,7 +158,7 @@ class Trainer(Resumable):
 
     def _collect(self, random: bool, frames: list[np.ndarray] | None) -> Episode:
         state, settings, rng = self.state, self.config.collect, self.state.streams["collect"]
-        act = explorer(self.agent, rng, (self.envs.num_envs, self.spaces.actions), random)
+        act = make_explorer(state, self.config, rng, self.envs.num_envs, random)
         return collect(
             self.envs, state.encoder, act, state.space, settings.horizon, rng,
             settings.goals_per_reset, frames, state.gentle,

@@ -41,6 +41,8 @@ class CollectConfig:
     goals_per_reset: int = 1  # ours: more than one tries the next goal where the last one ended
     replay_steps: int = 100_000  # environment steps kept in replay
     updates_per_step: float = 1.0  # gradient steps per environment step
+    # Ours: in which share of the tables the plan acts, instead of the policy with its noise.
+    planned: float = 0.0
     # Ours: so many processes play rounds one ahead of the learner (training/ahead.py).
     collectors: int = 0
 
@@ -48,7 +50,7 @@ class CollectConfig:
         within(self, {
             "total_steps": (1, 10**12), "initial_steps": (0, 10**12), "num_envs": (1, 10_000),
             "horizon": (2, 10_000), "goals_per_reset": (1, 10_000), "replay_steps": (2, 10**15),
-            "updates_per_step": (0, 1000), "collectors": (0, self.num_envs),
+            "updates_per_step": (0, 1000), "planned": (0, 1), "collectors": (0, self.num_envs),
         })  # fmt: skip
         fits = self.replay_steps >= self.horizon
         shares = self.collectors == 0 or self.num_envs % self.collectors == 0
@@ -144,6 +146,11 @@ class RunConfig:
             raise InvalidInput(
                 "evaluation.controller plan needs a model of objects; choose policy or critic, or "
                 "set dynamics, e.g. --dynamics.width 128."
+            )
+        if self.collect.planned and self.dynamics is None:
+            raise InvalidInput(
+                f"collect.planned {self.collect.planned:g} needs a model of objects to plan with; "
+                "leave it at 0, or set dynamics, e.g. --dynamics.width 128."
             )
         if get_method(self.method).trains_vae != (self.latent is not None):
             has = "no" if self.latent is None else "a"
