@@ -91,6 +91,28 @@ def test_evaluate_with_another_number_of_pucks(finished, capsys):
     assert "2 pucks and cannot play with 3" in capsys.readouterr().err
 
 
+def test_evaluate_with_other_settings_of_how_it_plays(finished, capsys):
+    words = ["evaluate", str(finished), "--episodes", "3", "--seed", "7"]
+
+    def played(*settings):
+        assert main([*words, "--json", *settings]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    plain, short = played(), played("--evaluation.subgoals.attempts", "1")
+    assert short["mean_length"] <= 3 < plain["mean_length"]
+    assert short["evaluation.subgoals.attempts"] == "1"
+    assert played("--planning.samples", "4")["distances"] == plain["distances"]  # what it has
+    assert main([*words, "--planning.samples=8", "--planning.horizon", "1"]) == 0
+    assert "planning.samples" in capsys.readouterr().out
+    for settings, message in [
+        (["--learner.lr", "1"], "--learner.lr 1 is not about how an agent plays"),
+        (["--planning.sample", "8"], "Did you mean 'planning.samples'"),
+        (["--planning.samples", "1"], "planning.samples = 1"),
+    ]:
+        assert main([*words, *settings]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_evaluate_films(finished, tmp_path):
     film = tmp_path / "film.gif"
     args = ["evaluate", str(finished), "--episodes", "1", "--films", "1", "--video", str(film)]

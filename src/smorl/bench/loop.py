@@ -192,7 +192,7 @@ def watch_trainer(watch: Stopwatch, trainer: Trainer) -> Iterator[None]:
         for part, owner, method in (
             *environment_calls(trainer.envs),
             ("encoding", state.encoder, "step"),
-            ("acting", trainer.agent, "act"),
+            ("acting", state.learner, "act"),
             *waiting,
         ):
             stack.enter_context(watch.watch_calls(owner, method, part))

@@ -5,14 +5,16 @@ import json
 import sys
 from typing import get_args
 
-from smorl.cli.options import add_device, aligned, check_numbers, show_episodes
+from smorl.cli.options import add_device, aligned, check_numbers, overrides, show_episodes
 from smorl.errors import InvalidInput
 from smorl.planning.controllers import ControllerName
 
 
 def main(argv: list[str]) -> int:
     """Evaluate a run and print its numbers."""
-    args = check_numbers(_parser().parse_args(argv))
+    args, rest = _parser().parse_known_args(argv)
+    check_numbers(args)
+    settings = overrides(rest, "--planning.samples 64")
     # Imported here so that `--help` answers at once.
     from smorl.library import load
     from smorl.studies.foresight import Tracks
@@ -24,7 +26,7 @@ def main(argv: list[str]) -> int:
         check_writable(args.attention, PICTURE_SUFFIXES)
     if args.foresight:
         check_writable(args.foresight, PICTURE_SUFFIXES)
-    run = load(args.run, args.env, threads=args.threads, device=args.device)
+    run = load(args.run, args.env, threads=args.threads, device=args.device).playing(settings)
     if args.foresight and (run.state.foresight is None or run.state.foresight.view is None):
         raise InvalidInput(
             f"--foresight asks for a model of objects, and {args.run} has none; train with a "
@@ -45,7 +47,7 @@ def main(argv: list[str]) -> int:
     if not result.distances.size:
         sys.stderr.write(f"{run.env} has no outside judge: this is the agent's own measure.\n")
     summary = {"run": str(args.run), "env": run.env, "env_steps": run.env_steps}
-    summary |= {"seed": seed, **result.summary()}
+    summary |= {**settings, "seed": seed, **result.summary()}
     if tracks is not None:
         summary |= _foresee(run, tracks, seed, args.foresight)
     full = {**summary, **result.by_episode(seed)}
@@ -94,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         "goals_matched: share of them that match an object in every frame of their episode; "
         "false_solved: share of puck sub-goals considered solved at the end whose puck is farther "
         "than 5 cm from its goal. The same --seed is the same episodes for every run.",
+        epilog="How the agent plays can be changed: any of --planning.*, --evaluation.subgoals.* "
+        "and --evaluation.solved_threshold, e.g. --planning.samples 64 --planning.horizon 5 or "
+        "--evaluation.subgoals.order gain. `smorl train PRESET --help` explains them.",
     )
     parser.add_argument(
         "run",

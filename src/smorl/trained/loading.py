@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gymnasium as gym
 
 from smorl import devices, shipped
+from smorl.config import override
 from smorl.devices import DeviceName, check_device
 from smorl.envs.contract import check_goals, spaces_of
 from smorl.envs.factory import View, make_envs
@@ -27,6 +28,9 @@ from smorl.training.scores import MAX_EVALUATION_ROWS
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
 from smorl.types import Spaces
+
+# What decides how an agent plays, and nothing about what it has learned.
+_PLAYING = ("planning.", "evaluation.subgoals.", "evaluation.solved_threshold")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,20 @@ class LoadedRun:
         return make_actor(
             self.state, self.config, encoder=encoder, controller=controller, attempts=attempts
         )
+
+    def playing(self, settings: Mapping[str, str]) -> LoadedRun:
+        """Return the same agent with other settings of how it plays, as text by dotted names.
+
+        Those are `planning.*`, `evaluation.subgoals.*` and `evaluation.solved_threshold`.
+        """
+        for name, value in settings.items():
+            if not name.startswith(_PLAYING):
+                raise InvalidInput(
+                    f"--{name} {value} is not about how an agent plays; once it is trained only "
+                    f"{', '.join(f'{start}*' for start in _PLAYING[:2])} and {_PLAYING[2]} can be "
+                    "changed. Train a run with the others."
+                )
+        return replace(self, config=override(self.config, dict(settings)))
 
     @property
     def view(self) -> View | None:
