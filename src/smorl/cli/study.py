@@ -19,6 +19,7 @@ _STUDIES = {
     "tracking": "is the object that earns the reward the puck, or the arm?",
     "foretelling": "do agents fare as the self-check of their perception says?",
     "parts": "what is each part of the tracker worth?",
+    "worth": "what is a setting worth, over seeds?",
     "calibration": "how often are the intervals wrong that decide the paper's claims?",
 }
 _SHARES = ("own_puck", "other_puck", "arm", "hidden", "unclear", "nobody", "arm_at_end")
@@ -34,10 +35,10 @@ def main(argv: list[str]) -> int:
     if argv[0] not in _STUDIES:
         hint = did_you_mean(argv[0], _STUDIES)
         raise InvalidInput(f"no study called {argv[0]!r}; use {', '.join(_STUDIES)}.{hint}")
-    if argv[0] in ("foretelling", "parts"):
-        from smorl.cli import foretelling, parts
+    if argv[0] in ("foretelling", "parts", "worth"):
+        from smorl.cli import foretelling, parts, worth
 
-        return (foretelling if argv[0] == "foretelling" else parts).main(argv[1:])
+        return {"foretelling": foretelling, "parts": parts, "worth": worth}[argv[0]].main(argv[1:])
     if argv[0] == "calibration":
         return _calibration(argv[1:])
     return _tracking(check_numbers(_parser().parse_args(argv[1:])))
