@@ -72,6 +72,10 @@ def results(tmp_path):
     for run in kept["runs"]:
         for one in more_seeds(run):
             write_run(folder, one, passive(run["env"]))
+            if one["method"].startswith("smorl") and one["folder"] in ("gt", "visual"):
+                plain = result_of(one["distances"], passive(run["env"]), one["curve"][-1][0])
+                name = f"{one['folder']}/{one['name']}/evaluation-plain.json"
+                (folder / name).write_text(json.dumps(plain))
     for line in kept["transfer"]:
         for tested in more_seeds(line):
             path = folder / tested["folder"] / f"{tested['name']}.json"

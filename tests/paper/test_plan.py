@@ -1,16 +1,18 @@
 """Which runs a figure needs, and in which order."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
+from smorl.config import override
 from smorl.errors import InvalidInput
 from smorl.paper.costs import said
 from smorl.paper.jobs import Training
 from smorl.paper.plan import FIGURES, get_figure, jobs_of
 from smorl.paper.planner import Plan
 from smorl.paper.recipes import SCALES, Setting
+from smorl.presets import get_preset
 from smorl.representations.scalor.tracking.settings import TrackerConfig
 
 SETTINGS = [Setting(scale, (0, 1), own=scale == "paper") for scale in SCALES]
@@ -61,16 +63,34 @@ def test_figures_share_runs():
 
 
 def test_ground_truth_compares_two_methods_on_three_tables():
-    found = {(c["method"], c["env"]) for c in (j.training.config() for j in plan("gt"))}
+    configs = [job.training.config() for job in plan("gt") if job.training]
+    found = {(c["method"], c["env"]) for c in configs}
     envs = [f"smorl/Rearrange{n}-v0" for n in (2, 3, 4)]
     assert found == {(m, env) for m in ("smorl-gt", "sac-her") for env in envs}
 
 
 def test_the_visual_comparison_has_four_methods_on_four_tasks():
-    found = [job.training.config() for job in plan("visual")]
+    found = [job.training.config() for job in plan("visual") if job.training]
     assert len(found) == 16
     assert {c["perception"] for c in found} == {None, "shipped:scalor-1", "shipped:scalor-2"}
     assert all((c["method"] == "smorl") == (c["perception"] is not None) for c in found)
+
+
+@pytest.mark.parametrize("name", ["gt", "visual"])
+def test_smorl_is_also_played_without_the_aids_that_others_do_not_have(name):
+    """What counts beside baselines: the policy, the paper's order, to the end of the episode."""
+    jobs = plan(name, seeds=(0, 1))
+    ours = [j.writes for j in jobs if j.training and j.training.config()["method"][:5] == "smorl"]
+    tests = [job for job in jobs if job.training is None]
+    assert [job.needs for job in tests] == [(run,) for run in ours]
+    for job, run in zip(tests, ours, strict=True):
+        assert job.writes == Setting().results / name / run.name / "evaluation-plain.json"
+        options = dict(zip(job.command[3::2], job.command[4::2], strict=False))
+        settings = {option.removeprefix("--"): value for option, value in options.items()}
+        assert settings.pop("controller") == "policy"
+        subgoals = override(get_preset("gt-rearrange-2").build(), settings).evaluation.subgoals
+        papers = get_preset("paper-gt-rearrange-2").build().evaluation.subgoals
+        assert subgoals == replace(papers, stop_when_solved=False)
 
 
 def test_seeds_see_through_their_own_perception_if_it_is_on_record(tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """What `results/` holds: agents on their final episodes, and the reports of analyses.
 
 An agent is a kept run folder (`config.json`, `result.json`) or, tested elsewhere than it was
-trained, a file `RUN-on-N.json` of `smorl evaluate RUN --env ... --json`. Distances are in metres.
+trained, a file `RUN-on-N.json` of `smorl evaluate RUN --env ... --json`. `evaluation-plain.json` in
+a run folder is of the agent without the aids that the methods it is compared with do not have
+(`recipes.WITHOUT_AIDS`). Distances are in metres.
 
 Settings were tuned on seeds below `FIRST_SEED`. Such runs are shown, marked; they are no evidence.
 """
@@ -22,6 +24,7 @@ from smorl.paper.files import read_report
 
 ABLATION = "ablation"
 FIRST_SEED = 10  # training seeds from here on were never tuned on
+PLAIN = "evaluation-plain.json"
 VARIANTS = ("both", "conditional", "unconditional", "deepsets", "deepsets-padded")  # its rows
 
 
@@ -104,6 +107,10 @@ class Evidence:
         """Every agent that was tested elsewhere, from the files `RUN-on-N.json` of `folder`."""
         return self._once(self._transferred, "transferred", folder)
 
+    def without_aids(self, folder: str) -> list[Agent]:
+        """Every agent below `folder` that was played by its policy and Alg. 3 alone."""
+        return self._once(lambda name: self._agents(name, PLAIN), "without_aids", folder)
+
     def report(self, name: str) -> dict[str, Any] | None:
         """The kept report of an analysis, None if there is none."""
         return self._once(self._report, "report", name)
@@ -121,9 +128,9 @@ class Evidence:
             self._known[key] = read(key[-1])
         return self._known[key]
 
-    def _agents(self, folder: str) -> list[Agent]:
+    def _agents(self, folder: str, file: str = "result.json") -> list[Agent]:
         found = []
-        for path in sorted((self.results / folder).glob("*/result.json")):
+        for path in sorted((self.results / folder).glob(f"*/{file}")):
             config = _json(path.with_name("config.json"))
             if "method" in config:  # a run of perception has none
                 of = (kind_of(config, folder), config["env"], config["seed"])

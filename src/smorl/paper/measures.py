@@ -15,9 +15,19 @@ def on_truth(kind: str, pucks: int) -> FinalDistances:
     return FinalDistances("gt", kind, f"Rearrange {pucks}")
 
 
+def plain_on_truth(pucks: int) -> FinalDistances:
+    """SMORL on ground truth as other methods are compared with it."""
+    return FinalDistances("gt", "smorl-gt", f"Rearrange {pucks}", plain=True)
+
+
 def visual(kind: str, task: str) -> FinalDistances:
     """Agents of the comparison from pixels; SAC+HER sees the truth."""
     return FinalDistances("visual", kind, task)
+
+
+def plain_visual(task: str) -> FinalDistances:
+    """SMORL from pixels as other methods are compared with it."""
+    return FinalDistances("visual", "smorl", task, plain=True)
 
 
 def trained_on_two(pucks: int) -> FinalDistances:

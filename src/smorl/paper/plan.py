@@ -44,7 +44,7 @@ class Figure:
 def _gt(plan: Plan) -> None:
     for seed in plan.setting.seeds:
         for n in (2, 3, 4):
-            plan.agent("gt", "rearrange", n, seed, ("gt",))
+            plan.without_aids(plan.agent("gt", "rearrange", n, seed, ("gt",)), "gt")
             plan.agent("sac", "rearrange", n, seed, ("gt",))
 
 
@@ -52,7 +52,9 @@ def _visual(plan: Plan) -> None:
     for seed in plan.setting.seeds:
         for task in ("push", "rearrange"):
             for n in (1, 2):
-                for kind in ("visual", "rig", "skewfit"):
+                ours = plan.agent("visual", task, n, seed, ("visual",))
+                plan.without_aids(ours, "visual")
+                for kind in ("rig", "skewfit"):
                     plan.agent(kind, task, n, seed, ("visual",))
                 # As many steps and updates as the others have here; on ground truth it has fewer.
                 more, name = (

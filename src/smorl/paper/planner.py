@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from smorl.paper.costs import EVALUATE, minutes
+from smorl.paper.evidence import PLAIN
 from smorl.paper.jobs import Job, Training, train
 from smorl.paper.recipes import (
     QUICK,
+    WITHOUT_AIDS,
     Setting,
     agent_recipe,
     env_id,
@@ -96,6 +98,14 @@ class Plan:
         about = (run.name, '"distances"')
         words = ("smorl", "evaluate", run, *words, "--json")
         self.file(name, EVALUATE, *words, printed=True, about=about)
+
+    def without_aids(self, run: Path, folder: str) -> None:
+        """Plan the evaluation of a run by its policy and Alg. 3 alone, to the end of each episode,
+        as the methods it is compared with are evaluated."""
+        name, aids = f"{folder}/{run.name}/{PLAIN}", WITHOUT_AIDS.items()
+        options = (word for option, value in aids for word in (f"--{option}", value))
+        words = ("smorl", "evaluate", run, *options, *QUICK[self.setting.scale].evaluate, "--json")
+        self.file(name, EVALUATE, *words, printed=True, about=(run.name, '"distances"'))
 
     def _add(self, job: Job) -> None:
         known = self.jobs.get(job.writes)

@@ -19,6 +19,17 @@ ABLATION = {
     "deepsets-padded": {"networks.torso.kind": "deepsets-padded"},
 }
 
+# How SMORL plays beside methods that act by their policy for one goal until the episode ends: by
+# its policy, sub-goals in the order of Alg. 3, and no sooner at its end. The place of the hand is
+# a sub-goal as in the paper.
+WITHOUT_AIDS = {
+    "controller": "policy",
+    "evaluation.subgoals.order": "cycle",
+    "evaluation.subgoals.switch_when_solved": "false",
+    "evaluation.subgoals.stop_when_solved": "false",
+    "evaluation.subgoals.own_body": "true",
+}
+
 
 @dataclass(frozen=True)
 class Quick:

@@ -66,23 +66,26 @@ def on_same_episodes(ours: Sample, theirs: Sample) -> tuple[Sample, Sample, bool
 class FinalDistances:
     """The final distances of the agents of one kind in one folder of results, on one task.
 
-    `transfer`: tested there, trained on another task (the files `RUN-on-N.json`).
+    `transfer`: tested there, trained on another task (the files `RUN-on-N.json`). `plain`: played
+    without the aids that other methods do not have (the files `evaluation-plain.json`).
     """
 
     folder: str
     kind: str
     task: str
     transfer: bool = False
+    plain: bool = False
     label: str = ""
 
     @property
     def name(self) -> str:
         """What a table calls it."""
-        return self.label or style_of(self.kind).label
+        return self.label or style_of(self.kind).label + ", without aids" * self.plain
 
     def read(self, evidence: Evidence, tuned: bool = False) -> Sample | None:
         """None if nothing was run."""
-        found = (evidence.transferred if self.transfer else evidence.agents)(self.folder)
+        read = evidence.transferred if self.transfer else evidence.agents
+        found = (evidence.without_aids if self.plain else read)(self.folder)
         group = [a for a in found if a.kind == self.kind and a.task == self.task]
         group = [agent for agent in group if agent.tuned is tuned]
         check_one_configuration(group)
