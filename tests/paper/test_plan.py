@@ -142,14 +142,14 @@ def test_long_is_twice_as_long(scale):
 
 def test_the_gap_of_mutual_information_asks_perceptions_on_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    weights = Setting().results / "perception/scalor-2-seed1/weights.safetensors"
+    weights = Setting().results / "perception/scalor-3-seed1/weights.safetensors"
     weights.parent.mkdir(parents=True)
     weights.touch()
     *others, last = plan("mig", seeds=(0, 1, 2))
     trained = [job.writes.name for job in others if job.training.perception]
-    assert trained == ["scalor-2-seed2"]  # seed 0 is shipped, seed 1 is on record
+    assert trained == ["scalor-3-seed2"]  # seed 0 is shipped, seed 1 is on record
     eyes = last.command[last.command.index("--perception") + 1 : last.command.index("--vae")]
-    assert eyes == ("shipped:scalor-2", str(weights), "runs/scalor-2-seed2")
+    assert eyes == ("shipped:scalor-3", str(weights), "runs/scalor-3-seed2")
     assert set(eyes) < set(last.about)
 
 

@@ -85,6 +85,9 @@ def test_objects_score_high_a_mixture_low_noise_nothing():
     objects, mixture = score(codes, footage), score(codes @ rotation, footage)
     noise = score(rng.normal(size=codes.shape), footage)
     assert objects["mig"] > 0.8
+    # A mixture knows as much, however it says it; noise knows nothing.
+    assert np.max([objects["probe"], mixture["probe"]]) < 0.3 * np.min(objects["probe_blind"])
+    assert np.min(noise["probe"]) > 0.9 * np.max(noise["probe_blind"])
     assert mixture["mig"] < 0.3
     assert noise["mig"] < 0.03
     for found in (objects, noise):

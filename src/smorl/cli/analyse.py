@@ -105,9 +105,12 @@ def _said_of_clusters(report: dict[str, Any]) -> str:
 
 def _said_of_mig(report: dict[str, Any]) -> str:
     width = max(len(model["model"]) for model in report["models"])
-    lines = [f"{'':<8}{'model':<{width}}  {'gap':>6}  {'chance [nats]':>13}"]
+    lines = [
+        f"{'':<8}{'model':<{width}}  {'gap':>6}  {'chance [nats]':>13}  {'probe [cm]':>10}  blind"
+    ]
     for model in report["models"]:
-        numbers = f"{model['mig']:>6.3f}  {model['chance']:>13.3f}"
+        told, blind = (100 * sum(model[k]) / len(model[k]) for k in ("probe", "probe_blind"))
+        numbers = f"{model['mig']:>6.3f}  {model['chance']:>13.3f}  {told:>10.1f}  {blind:>5.1f}"
         lines.append(f"{model['kind']:<8}{model['model']:<{width}}  {numbers}")
     for kind, row in report["summary"].items():
         lines.append(
@@ -160,7 +163,9 @@ def _mig_parser() -> argparse.ArgumentParser:
         prog="smorl analyse mig",
         description="Mutual information gap of SCALOR's positions (ordered by cluster of "
         "appearance, zeros where one is missing) and of VAE latents, about the true places of "
-        "pucks, on the same random episodes; and the mutual information matrix of SCALOR.",
+        "pucks, on the same random episodes; and the mutual information matrix of SCALOR. The "
+        "probe reads the places of pucks from the whole code, by its nearest neighbours in other "
+        "episodes: how far off it is, and without any code (blind).",
     )
     parser.add_argument(
         "--perception", nargs="+", default=[_DEFAULT], metavar="P", help=f"default {_DEFAULT}"

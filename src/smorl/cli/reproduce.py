@@ -105,8 +105,8 @@ def _listing() -> str:
     return (
         f"{'figure':<16} {'runs':>4}  {'one core':>8}\n{''.join(rows)}\n"
         "Runs and time are those of `smorl reproduce FIGURE`: the fast scale, 3 seeds where there "
-        "are seeds.\nFigures share runs: what one has trained the next one finds. --help explains "
-        "more.\n"
+        "are seeds, 5 models of mig.\nFigures share runs: what one has trained the next one "
+        "finds. --help explains more.\n"
     )
 
 
@@ -121,8 +121,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="ablation: the fast presets hand the goal's object, the arm and offsets to the "
         "networks beside the attention (networks.matched, .body, .relative), which would hide what "
         "the attention does; all its variants have these switched off, and train for 60,000 steps. "
-        "mig has 2 objects where the paper has 3, as the VAEs are those of RIG. Runs and results "
-        "of the paper scale, and those with an own perception, have folders of their own "
+        "mig trains VAEs of RIG with 3 objects, and perceptions that are not on record. Runs and "
+        "results of the paper scale, and those with an own perception, have folders of their own "
         "(runs/paper, results/own-perception).",
     )
     parser.add_argument("figure", nargs="?", metavar="FIGURE", help=", ".join(FIGURES))
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=int,
         metavar="N",
-        help="so many seeds from 10 on (default 3, the least for a verdict)",
+        help="so many seeds from 10 on (default 3, the least for a verdict; mig 5)",
     )
     parser.add_argument(
         "--scale", choices=SCALES, default="fast", metavar="fast|paper",

@@ -191,8 +191,8 @@ CLAIMS: tuple[Claim, ...] = (
         "mig-scalor", "mig", "App. A.2",
         "SCALOR's positions are more disentangled than the latents of a VAE.",
         (Better(gaps("scalor", "SCALOR"), gaps("vae", "VAE")),),
-        "Mutual information gap, one number per trained model. The paper's data has 3 objects; "
-        "there are VAEs for 2 here.",
+        "Mutual information gap, one number per trained model, on 3 objects as in the paper. What "
+        "the VAE knows of places at all is in the report (`probe`).",
     ),
     Claim(
         "reconstructions-found", "reconstructions", "App. A.3",

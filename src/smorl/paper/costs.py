@@ -15,6 +15,7 @@ _FAST = {
     "sac-push-1": 5, "sac-push-2": 5,
     "visual-push-1": 25, "visual-push-2": 30, "visual-rearrange-1": 18, "visual-rearrange-2": 19,
     "rig-push-1": 12, "rig-push-2": 14, "rig-rearrange-1": 9, "rig-rearrange-2": 9,
+    "rig-rearrange-3": 5,  # its VAE alone
     "skewfit-push-1": 15, "skewfit-push-2": 16, "skewfit-rearrange-1": 11,
     "skewfit-rearrange-2": 10,
     "scalor-1": 10, "scalor-2": 10, "scalor-3": 14, "scalor-4": 20,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CONFIG, RESULT = "config.json", "result.json"
 # Folders of runs whose names alone say too little.
-_NAMED_WITH = ("ablation", "long")
+_NAMED_WITH = ("ablation", "long", "mig")
 # kept: the run itself is not here, but its results are on record.
 State = Literal["finished", "kept", "begun", "new"]
 

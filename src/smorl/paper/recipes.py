@@ -147,6 +147,11 @@ def budget_of_pixels(scale: Scale, task: str, n: int) -> dict[str, str]:
     return {f"collect.{name}": str(getattr(collect, name)) for name in names}
 
 
+def vae_alone(scale: Scale) -> dict[str, str]:
+    """Return what ends a run of RIG soon after its VAE is trained, which then stays as it is."""
+    return {} if scale == "debug" else {"collect.total_steps": "11250"}
+
+
 def plain_tracker() -> dict[str, str]:
     """Return what leaves SCALOR's own objects and IDs as they are, as the paper's tracker does."""
     from smorl.presets.ours import OURS

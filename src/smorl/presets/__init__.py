@@ -70,8 +70,9 @@ def _all() -> dict[str, Preset]:
                 f"SAC+HER on the flat state, {_task(task, n)}, the budget of gt-{task}-{n}",
                 partial(fast.sac_her, task, n),
             )
-    for task in ("rearrange", "push"):
-        for n in (1, 2):
+    latent_counts = {"rearrange": (1, 2, 3), "push": (1, 2)}
+    for task, numbers in latent_counts.items():
+        for n in numbers:
             budget = f"{_task(task, n)}, the steps of visual-{task}-{n}"
             found[f"rig-{task}-{n}"] = Preset(f"RIG, {budget}", partial(latent.rig, task, n))
             found[f"skewfit-{task}-{n}"] = Preset(
@@ -116,6 +117,8 @@ def _all() -> dict[str, Preset]:
                 partial(_lite, paper.visual, task, n),
                 paper.VISUAL_PROVENANCE | paper.LITE_PROVENANCE,
             )
+    for task, numbers in latent_counts.items():
+        for n in numbers:
             released = f"{_task(task, n)}, the release's settings (days)"
             found[f"paper-rig-{task}-{n}"] = Preset(
                 f"RIG, {released}", partial(latent.rig_paper, task, n), latent.RIG_PROVENANCE

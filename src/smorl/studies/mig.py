@@ -1,7 +1,8 @@
 """How disentangled representations are (App. A.2): SCALOR's positions against VAE latents.
 
 Both see the same random episodes, each through its own camera. The factors are the true places of
-the pucks, x and y in metres; the codes are the numbers of the representation.
+the pucks, x and y in metres; the codes are the numbers of the representation. A probe tells what
+the whole code knows of the places (`studies/probe.py`), however it says it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from smorl.runs.tensor_file import kind_of
 from smorl.studies.clusters import k_means
 from smorl.studies.footage import Footage, Progress, pictures
 from smorl.studies.mutual_information import BINS, mutual_information_gap
+from smorl.studies.probe import probe_errors
 from smorl.studies.sightings import Sightings, watch
 from smorl.trained.agent_file import KIND as AGENT
 from smorl.trained.loading import load_run
@@ -135,14 +137,19 @@ def score(codes: Codes, footage: Footage, bins: int = BINS) -> dict[str, Any]:
     """Return the gap of codes (E T, D), the matrix, and the information found by mere chance.
 
     `chance` is the mean information about the pucks of other episodes: what is counted where there
-    is nothing to know, because frames of an episode are much alike.
+    is nothing to know, because frames of an episode are much alike. `probe` is how far off each
+    puck's place is when it is read from the code, in metres, `probe_blind` without any code.
     """
     factors = _factors(footage)
     gap = mutual_information_gap(codes, factors, bins)
     frames = footage.qpos.shape[1]
     other = np.roll(factors, frames * max(1, len(footage) // 2), axis=0)
+    shape = footage.qpos.shape[:2]
+    error, blind = probe_errors(codes.reshape(*shape, -1), footage.objects)
     return {
         "mig": gap.mig,
+        "probe": np.round(error, 6).tolist(),
+        "probe_blind": np.round(blind, 6).tolist(),
         "gaps": np.round(gap.gaps, 6).tolist(),
         "entropy": np.round(gap.entropy, 6).tolist(),
         "chance": float(mutual_information_gap(codes, other, bins).matrix.mean()),
