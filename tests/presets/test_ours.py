@@ -99,8 +99,11 @@ def test_the_papers_heads():
 
 
 @pytest.mark.parametrize("name", [name for name in PAPER if name.startswith("lite-")])
-def test_lite_differs_in_batch_updates_and_steps_alone(name):
+def test_lite_differs_in_batch_updates_steps_and_the_training_of_scalor_alone(name):
     lite, paper = settings(name), settings(name.replace("lite-", "paper-"))
+    if "visual" in name:
+        seen = lite.pop("perception")
+        assert (seen in PERCEPTION_PRESETS, f"paper-{seen}") == (True, paper["perception"])
     differ = {field for field in lite if lite[field] != paper[field]}
     assert differ == {"collect.total_steps", "collect.updates_per_step", "learner.batch_size"}
     assert [lite[field] for field in sorted(differ)] == [300_000, 0.5, 512]

@@ -112,8 +112,8 @@ def _all() -> dict[str, Preset]:
     for task in ("rearrange", "push"):
         for n in (1, 2):
             found[f"lite-visual-{task}-{n}"] = Preset(
-                f"paper-visual-{task}-{n}, batch 512, half an update per step, "
-                f"{paper.LITE_STEPS:,} steps",
+                f"paper-visual-{task}-{n} through the fast SCALOR, batch 512, half an update per "
+                f"step, {paper.LITE_STEPS:,} steps",
                 partial(_lite, paper.visual, task, n),
                 paper.VISUAL_PROVENANCE | paper.LITE_PROVENANCE,
             )
