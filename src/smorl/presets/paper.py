@@ -94,6 +94,7 @@ LITE_PROVENANCE = {
     "collect.total_steps": "ours, 300,000; paper, about 500,000",
     "collect.updates_per_step": "ours, 1/2; paper, 1 training batch per time step",
     "learner.batch_size": "ours, 512; paper, 2048",
+    "perception": "ours, SCALOR of the fast presets (from pixels)",
 }
 
 
