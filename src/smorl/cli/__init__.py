@@ -20,15 +20,15 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("smorl.cli.evaluate", "evaluate a trained run on fixed episodes"),
     "gap": ("smorl.cli.gap", "which part of perception costs how much of an agent's result"),
     "export": ("smorl.cli.export", "an agent in one small file, or episodes as a data set"),
-    "study": ("smorl.cli.study", "how agents exploit the reward by tracker ID: `study tracking`"),
+    "study": ("smorl.cli.study", "what settings and parts of the tracker are worth; other studies"),
     "analyse": ("smorl.cli.analyse", "what representations are like: `clusters`, `mig`"),
-    "perception": ("smorl.cli.perception", "objects from pixels: collect, train, evaluate, show"),
+    "perception": ("smorl.cli.perception", "objects from pixels: train, evaluate, show and more"),
     "results": ("smorl.cli.results", "a table of finished runs; keep them for the record"),
     "curves": ("smorl.cli.curves", "draw learning curves from runs or committed results"),
     "figures": ("smorl.cli.figures", "draw the figures of the paper; write the page of claims"),
     "reproduce": ("smorl.cli.reproduce", "make a figure of the paper: plan, run, keep, draw"),
     "sweep": ("smorl.cli.sweep", "many runs of a preset, settings varied by grid or search"),
-    "bench": ("smorl.cli.bench", "measure speed: `bench envs`, `bench learner`"),
+    "bench": ("smorl.cli.bench", "measure speed here: everything, or one part (`bench loop`)"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`smorl study tracking RUN...`: how agents exploit the reward by tracker ID; and others."""
+"""`smorl study NAME`: the reward by tracker ID, what parts and settings are worth, intervals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _calibration(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="smorl study calibration",
         description="Simulate comparisons of two equally good methods at 2, 3 and 5 seeds, and "
-        "count how often the 95 %% interval of their difference misses zero: the interval claims "
+        "count how often the 95 % interval of their difference misses zero: the interval claims "
         "are answered by, and the bootstrap that was used before. Takes minutes.",
     )
     parser.add_argument("--trials", type=int, default=2000, help="of each case (default 2000)")

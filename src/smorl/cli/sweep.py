@@ -149,11 +149,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="smorl sweep",
         description="Train a preset many times with settings varied. Values make a grid: "
-        "--set learner.lr=1e-3,2e-3 --set goals.prior=box,fitted --seeds 5. With --search N ranges "
-        "are searched: --set 'learner.lr=log(1e-4,1e-2)'; Optuna proposes N points, and runs that "
-        "fall behind are stopped early by their evaluation distance (ASHA: a third goes on after "
-        "1, 3, 9, ... evaluations). The same command again skips what is finished and resumes "
-        "what is not. Ctrl-C saves all runs.",
+        "--set learner.lr=1e-3,2e-3 --set goals.prior=uniform,fitted --seeds 5. With --search N "
+        "ranges are searched: --set 'learner.lr=log(1e-4,1e-2)'; Optuna proposes N points, and "
+        "runs that fall behind are stopped early by their evaluation distance (ASHA: a third goes "
+        "on after 1, 3, 9, ... evaluations). The same command again skips what is finished and "
+        "resumes what is not. Ctrl-C saves all runs.",
         epilog="Other options are settings of all runs, as for `smorl train`: "
         "--collect.total_steps 20000 --evaluation.every 2500. A perception that the preset trains "
         "first is trained once per seed and shared. `smorl results`, `smorl curves` and "

@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--collectors", metavar="N",
         help="play rounds in N processes, one round ahead of the learner; 1 is for a machine "
-        "with two free cores, where it is 1.7 times as fast. Part of the run, like its seed "
+        "with two free cores, where it is 1.6 times as fast. Part of the run, like its seed "
         "(default 0). On the Ray cluster that RAY_ADDRESS names, if any (docs/scale.md)",
     )  # fmt: skip
     parser.add_argument("--out", help="run folder (default runs/PRESET-seedN)")
