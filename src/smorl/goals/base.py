@@ -25,7 +25,8 @@ class GoalConfig:
     # How training finds the goal's object: by appearance (Eq. 7), or by its tracker ID, which the
     # paper tried first and found exploited (docs/learner.md).
     reward: Literal["matching", "tracking"] = "matching"
-    solved_threshold: float = 0.05  # how near counts as solved
+    # How near counts as solved; evaluation asks evaluation.solved_threshold instead.
+    solved_threshold: float = 0.05
     # Where goals come from: the box below, or what was seen.
     prior: Literal["uniform", "fitted"] = "uniform"
     # Ours, off in the paper presets: what moving other objects by one metre costs, in metres.

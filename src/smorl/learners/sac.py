@@ -35,7 +35,7 @@ class SacConfig(LearnerConfig):
     reward_scale: float = 1.0  # factor on the reward
     policy_every: int = 1  # critic updates per policy update
     # How much of the critics' disagreement is held against an action: 1 is the smaller of the two
-    # (Paper), 0 their mean, which is ours for pixels (docs/learner.md).
+    # (Paper), 0 their mean, which is ours (docs/learner.md).
     pessimism: float = 1.0
     lr_end: float = 1.0  # ours: share of `lr` left at the end of the run, reached linearly
     # Who does the arithmetic of an update: the same numbers up to rounding (docs/learner.md).

@@ -39,8 +39,8 @@ class PlanConfig:
     # less than about this (units of the scaled reward).
     temperature: float = 0.0
     noise: float = 1.0  # of the sampled sequences, in standard deviations of the policy
-    # What it costs if objects of other sub-goals get a length farther from their goals, or if those
-    # without a goal move by it, in lengths that the current object is away for a step.
+    # The price of disturbing other objects: how much farther they get from their goals (those
+    # without a goal: how far they move) counts so many times the current object's distance.
     keep: float = 10.0
     value: bool = True  # add the critic's value at the end
 

@@ -25,10 +25,11 @@ class RelabelConfig:
     imagined: float = 0.5  # share of goals drawn from the prior
     # Release: the transition's own next observation counts as future; the paper starts later.
     future_includes_next: bool = True
-    # Ours, off in the paper presets; docs/learner.md says why.
-    any_object: float = 0.0  # share of relabelled goals for any object of the frame, not only the
-    # rollout's; as future goals they take one that moves
-    moved: float = 0.01  # metres an object must go to count as moved
+    # Ours, off in the paper presets (docs/learner.md): share of relabelled goals for any object of
+    # the frame, not only the rollout's; as future goals they take one that moves.
+    any_object: float = 0.0
+    # How far an object must go to count as moved; in metres, from pixels in image coordinates.
+    moved: float = 0.01
 
     def __post_init__(self) -> None:
         shares = ("rollout", "future", "imagined", "any_object")

@@ -68,7 +68,9 @@ class EvaluationConfig:
     episodes: int = 50  # fixed episodes of every evaluation
     final_episodes: int = 100  # of the evaluation at the end
     seed: int = 1_000_000  # of the first episode
-    solved_threshold: float = 0.05  # metres: when a sub-goal counts as solved here
+    # How near an object must be for the agent to count its sub-goal as solved; in metres, from
+    # pixels in image coordinates.
+    solved_threshold: float = 0.05
     # Who moves: the policy's mode (Paper), or ours, the best of several actions by the critic, or
     # the first action of a plan.
     controller: ControllerName = "policy"

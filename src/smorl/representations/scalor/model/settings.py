@@ -50,7 +50,7 @@ class ScalorConfig:
     window: float = 0.5  # half extent of what a tracked object attends to; 0: the paper's 2x2 crop
 
     # Likelihood, presence, lifetime
-    sigma: float = 0.07
+    sigma: float = 0.07  # standard deviation of a pixel, colours in [0, 1]
     paint: float = 1.0  # nats that covering one pixel costs, so that masks end where objects end
     presence_logit: float = 8.8  # presence logits lie in +- this
     presence_bias: float = -0.3  # where discovery's logit starts, before the tanh

@@ -77,7 +77,7 @@ class OptimiseConfig:
 class FinderConfig:
     """How a perception learns to tell from the whole picture where hand and things are. Ours."""
 
-    iterations: int = 0  # gradient steps; 0: the hand is where the arm's mask ends
+    iterations: int = 0  # gradient steps; 0: hand and things are where the tracker says
     batch: int = 64  # pictures per step
     lr: float = 4e-3  # largest learning rate; it rises and falls
 
