@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
         "rank_correlation": rank_correlation(rows), "rows": rows,
     }  # fmt: skip
     if args.keep:
-        words = shlex.join(["smorl", "study", "foretelling", *names])
+        words = shlex.join(["smorl", "study", "foretelling", *argv])
         write_report(Path(args.keep), {**report, "made": current_versions(words)})
         sys.stderr.write(f"Report: {args.keep}\n")
     sys.stdout.write(json.dumps(report) + "\n" if args.json else table(report))

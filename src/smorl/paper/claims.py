@@ -198,7 +198,7 @@ CLAIMS: tuple[Claim, ...] = (
         "reconstructions-found", "reconstructions", "App. A.3",
         "SCALOR locates the objects.",
         tuple(Limit(of_perception(n, "f1", "F1 of detections"), 0.95) for n in (2, 3)),
-        "Against the simulator, on 200 episodes no training has seen. The limits are ours; the "
+        "Against the simulator, on episodes no training has seen. The limits are ours; the "
         "paper shows pictures.",
     ),
     Claim(

@@ -23,7 +23,7 @@ from smorl.paper.figures.curves import method_of, panel_of
 from smorl.paper.files import read_report
 
 ABLATION = "ablation"
-FIRST_SEED = 10  # training seeds from here on were never tuned on
+FIRST_SEED = 10  # results/README.md says which seeds from here on were looked at
 PLAIN = "evaluation-plain.json"
 VARIANTS = ("both", "conditional", "unconditional", "deepsets", "deepsets-padded")  # its rows
 

@@ -42,6 +42,7 @@ OURS_LATENT: dict[str, Any] = {"latent.skew.spread": None, "latent.skew.pictures
 # Of SCALOR's training.
 OURS_PERCEPTION: dict[str, Any] = {
     "restarts": 0,
+    "finder.iterations": 0,
     "data.contact": 0.0,
     "data.first_frames": 0.0,
     "scalor.networks": "paper",
