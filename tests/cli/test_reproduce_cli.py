@@ -33,7 +33,7 @@ def test_the_list_names_every_figure_with_its_cost(capsys):
 def test_dry_run_prints_commands_and_nothing_else(capsys, tmp_path):
     assert main(["reproduce", "ood", "--seeds", "2", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 8
+    assert len(lines) == 10
     assert lines[1] == (
         "smorl train visual-rearrange-2 --seed 10 --perception shipped:scalor-2 --threads 1 "
         "--out runs/visual-rearrange-2-seed10"

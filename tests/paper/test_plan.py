@@ -58,8 +58,21 @@ def test_figures_share_runs():
     runs = {job.command for job in plan("visual", seeds=(0, 1, 2))}
     ood = [job for job in plan("ood", seeds=(0, 1, 2)) if job.training]
     assert ood
-    assert {job.command for job in ood} <= runs
-    assert len(plan("ood", own=True)) == 6  # two perceptions, each used by one run, two tests
+    more = {job for job in ood if job.command not in runs}
+    assert {job.writes.name for job in more} == {
+        f"visual-rearrange-2-seeing-3-seed{seed}" for seed in (0, 1, 2)
+    }
+    assert len(plan("ood", own=True)) == 8  # three perceptions, each used by one run, two tests
+
+
+def test_who_meets_three_pucks_sees_through_a_perception_of_three_and_was_trained_with_two():
+    jobs = {job.writes.name: job for job in plan("ood", seeds=(10,))}
+    moved = jobs["visual-rearrange-2-seeing-3-seed10-on-3.json"]
+    (run,) = moved.needs
+    config = jobs[run.name].training.config()
+    assert config["env"] == "smorl/VisualRearrange2-v0"
+    assert config["perception"] == "shipped:scalor-3"
+    assert moved.command[moved.command.index("--env") + 1] == "smorl/VisualRearrange3-v0"
 
 
 def test_ground_truth_compares_two_methods_on_three_tables():

@@ -38,12 +38,16 @@ class Plan:
         more: dict[str, str] | None = None,
         length: float = 1.0,
         wanted: bool = True,
+        seeing: int | None = None,
     ) -> Path:
-        """Plan a run of an agent and return its folder; `length` is relative to the preset's."""
+        """Plan a run of an agent and return its folder; `length` is relative to the preset's.
+
+        `seeing`: it sees through a perception of another number of pucks.
+        """
         recipe, sees = agent_recipe(self.setting.scale, kind, task, n), kind == "visual"
         overrides, needs = dict(recipe.overrides), ()
         if sees:
-            overrides["perception"] = eyes = self.perception(n, seed)
+            overrides["perception"] = eyes = self.perception(seeing or n, seed)
             needs = tuple(path for path in self.jobs if str(path) == eyes)
         if length != 1.0:
             overrides["collect.total_steps"] = str(round(length * usual_steps(recipe.preset)))
