@@ -96,6 +96,7 @@ def test_a_failed_run_is_told_and_nothing_is_drawn(small, capsys, tmp_path):
         (["gt", "--jobs", "0"], "--jobs 0 must be at least 1"),
         (["clusters", "--seeds", "2"], "looks at one model"),
         (["gt", "--scale", "paper", "--perception", "shipped"], "use --perception own"),
+        (["worth", "--scale", "paper"], "leave --scale paper out"),
     ],
 )
 def test_mistakes_get_one_clear_sentence(args, message, capsys):

@@ -97,6 +97,15 @@ def results(tmp_path):
             path.mkdir(parents=True)
             scores = {"f1": 0.97 + 0.0001 * seed, "reconstruction_mse": 0.001}
             (path / "evaluation.json").write_text(json.dumps(scores))
+    worth = folder / "worth" / "gt-rearrange-2"
+    worth.mkdir(parents=True)
+    for seed in (10, 11, 12):
+        for name, more in (("default", 0.0), ("no-motion", 0.01), ("no-plans", 0.05)):
+            distances = [0.02 + more + 0.001 * seed, 0.03 + more, 0.04 + 1.1 * more]
+            row = {**result_of(distances, [0.2, 0.3, 0.25], 100_000), "pucks_within_5cm": 0.5}
+            (worth / f"{name}-seed{seed}.json").write_text(
+                json.dumps({**row, "tables_within_4cm": 0.4})
+            )
     for name in (
         "analysis/reconstructions-2",
         "analysis/reconstructions-3",

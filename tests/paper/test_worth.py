@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from smorl.cli import main
+from smorl.paper.figures.table import build
+from smorl.paper.report import write_page
 from smorl.paper.statistics import mean_difference
 from smorl.paper.worth import compare, table
 
@@ -68,3 +70,13 @@ def test_what_cannot_be_compared_is_refused(folder, spoil, message, capsys):
     spoil(folder)
     assert main(["study", "worth", str(folder)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_figure_has_a_row_for_every_variant_and_the_page_its_numbers(results):
+    (axis,) = build("worth", results).axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["no motion", "no plans"]
+    assert axis.get_title() == "gt-rearrange-2: 3.4 cm, 3 seeds"
+    means = [bar.lines[0].get_xdata()[0] for bar in axis.containers]
+    folder = compare(results / "worth" / "gt-rearrange-2", "default")
+    assert means == pytest.approx([100 * v.difference.value for v in folder[1:]])
+    assert table(folder) in write_page(results)

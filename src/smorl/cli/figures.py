@@ -9,7 +9,7 @@ from pathlib import Path
 from smorl.errors import InvalidInput
 
 _NAMES = ("gt", "visual", "ood", "clusters", "mig", "reconstructions", "ablation", "long",
-          "tracking")  # fmt: skip
+          "tracking", "worth")  # fmt: skip
 
 
 def main(argv: list[str]) -> int:

@@ -65,6 +65,11 @@ def _setting(figure: Figure, args: argparse.Namespace) -> Setting:
     seeds = figure.default_seeds if args.seeds is None else args.seeds
     if figure.single and seeds != 1:
         raise InvalidInput(f"{figure.name} looks at one model; leave --seeds {seeds} out.")
+    if figure.ours and args.scale == "paper":
+        raise InvalidInput(
+            f"{figure.name} is about what the paper's settings do not have; leave --scale paper "
+            "out."
+        )
     if args.perception == "shipped" and args.scale == "paper":
         raise InvalidInput(
             "no perception of the paper scale comes with the package; use --perception own, or "

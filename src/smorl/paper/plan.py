@@ -1,4 +1,4 @@
-"""Which runs and analyses each figure of the paper needs, at which scale.
+"""Which runs and analyses each figure of the paper, and one of ours, needs, at which scale.
 
 `fast` takes the presets tuned for two cores, `paper` those with the paper's numbers. Names of runs
 do not depend on the scale, their folders do: `runs/`, `runs/paper/`.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.paper.costs import CLUSTERS, EVALUATE, MIG_MODEL, SHOW, STUDY
@@ -15,7 +16,10 @@ from smorl.paper.jobs import Job
 from smorl.paper.planner import Plan
 from smorl.paper.recipes import (
     ABLATION,
+    PLAYED_OTHERWISE,
     QUICK,
+    SEEN_OTHERWISE,
+    TRAINED_OTHERWISE,
     Setting,
     budget_of_pixels,
     env_id,
@@ -29,9 +33,10 @@ _TWO = ("rearrange", 2)  # the task of every figure after the comparison of meth
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the paper; its results are kept in `folder` of the results.
+    """A figure; its results are kept in `folder` of the results.
 
-    `single`: it looks at one model, so there are no seeds to choose.
+    `single`: it looks at one model, so there are no seeds to choose. `ours`: it is about what the
+    paper's settings do not have, so there is no paper scale.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Figure:
     folder: str
     jobs: Callable[[Plan], None]
     single: bool = False
+    ours: bool = False
 
 
 def _gt(plan: Plan) -> None:
@@ -112,6 +118,27 @@ def _tracking(plan: Plan) -> None:
         plan.file(file, STUDY, *words, *quick, "--json", printed=True, about=about)
 
 
+def _worth(plan: Plan) -> None:
+    for seed in plan.setting.seeds:
+        usual = _without_each(plan, "gt", *_TWO, seed, TRAINED_OTHERWISE)
+        for name, settings in PLAYED_OTHERWISE.items():
+            plan.played(usual, "worth/gt-rearrange-2", name, settings)
+        _without_each(plan, "visual", "rearrange", 1, seed, SEEN_OTHERWISE)
+
+
+def _without_each(
+    plan: Plan, kind: str, task: str, n: int, seed: int, variants: dict[str, dict[str, str]]
+) -> Path:
+    """Plan the default agent, and each variant of its training; return the default agent."""
+    folder = f"worth/{kind}-{task}-{n}"
+    usual = plan.agent(kind, task, n, seed, (kind,))
+    plan.played(usual, folder, "default", {})
+    for name, settings in variants.items():
+        run = plan.agent(kind, task, n, seed, (folder,), name=f"{folder}/{name}", more=settings)
+        plan.played(run, folder, name, {})
+    return usual
+
+
 def _clusters(plan: Plan) -> None:
     eyes, file = _seen_apart(plan, 3, plan.setting.seeds[0]), "analysis/clusters.json"
     words = ("smorl", "analyse", "clusters", "--perception", eyes, *QUICK[plan.setting.scale].look)
@@ -173,6 +200,8 @@ FIGURES: dict[str, Figure] = {
         Figure("long", "twice the training with 2 objects (App. C)", 3, "long", _long),
         Figure("tracking", "the reward by tracker ID and its exploit (App. on tracking)", 3,
                "tracking", _tracking),
+        Figure("worth", "agents without one part of ours: what is each worth?", 3, "worth", _worth,
+               ours=True),
     )
 }  # fmt: skip
 

@@ -111,6 +111,13 @@ class Plan:
         words = ("smorl", "evaluate", run, *options, *QUICK[self.setting.scale].evaluate, "--json")
         self.file(name, EVALUATE, *words, printed=True, about=(run.name, '"distances"'))
 
+    def played(self, run: Path, folder: str, variant: str, settings: dict[str, str]) -> None:
+        """Plan the evaluation of a run played with other settings, for `smorl study worth`."""
+        options = (word for name, value in settings.items() for word in (f"--{name}", value))
+        words = ("smorl", "evaluate", run, *options, *QUICK[self.setting.scale].evaluate, "--json")
+        name = f"{folder}/{variant}-{run.name.rsplit('-', 1)[1]}.json"
+        self.file(name, EVALUATE, *words, printed=True, about=(run.name, '"distances"'))
+
     def _add(self, job: Job) -> None:
         known = self.jobs.get(job.writes)
         if known is None:

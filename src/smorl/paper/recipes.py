@@ -30,6 +30,42 @@ WITHOUT_AIDS = {
     "evaluation.subgoals.own_body": "true",
 }
 
+# What each part of ours is worth: agents without it, or with another one in its place. Some are
+# played otherwise, some trained otherwise.
+PLAYED_OTHERWISE = {
+    "no-plans-but-the-critic": {"controller": "critic"},
+    "no-plans-but-the-policy": {"controller": "policy"},
+    "plans-without-the-critic-at-the-end": {"planning.value": "false"},
+    "sub-goals-by-gain": {"evaluation.subgoals.order": "gain"},
+    "sub-goals-in-turn": {"evaluation.subgoals.order": "cycle"},
+}
+TRAINED_OTHERWISE = {
+    "no-gentle-contact": {"gentle": "none"},
+    "plans-in-half-of-collection": {"collect.planned": "0.5"},
+    "no-shortcuts": {f"networks.{name}": "false" for name in ("matched", "body", "relative")},
+    "no-motion": {"networks.motion": "false"},
+    "no-penalty-for-disturbing": {"goals.disturbance_penalty": "0"},
+    "all-practised-alike": {"goals.object_goal_bias": "0"},
+    "goals-of-the-rollout-only": {"relabel.any_object": "0"},
+    "the-smaller-of-the-critics": {"learner.pessimism": "1"},
+}
+# From pixels those of the above that matter, and parts of the tracker.
+SEEN_OTHERWISE = {
+    **{
+        name: TRAINED_OTHERWISE[name]
+        for name in (
+            "no-gentle-contact",
+            "no-shortcuts",
+            "no-penalty-for-disturbing",
+            "all-practised-alike",
+            "goals-of-the-rollout-only",
+        )
+    },
+    "no-memory": {"tracker.memory": "0", "tracker.search": "false"},
+    "no-search": {"tracker.search": "false"},
+    "no-foot": {"tracker.foot": "0"},
+}
+
 
 @dataclass(frozen=True)
 class Quick:

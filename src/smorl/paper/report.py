@@ -77,6 +77,8 @@ def _chapter(
     yield f"{figure.title}. {commands}.{raw if drawn else ''}"
     if drawn:
         yield f"\n![{figure.title}]({IMAGES}/{figure.name}.png)"
+        if figure.table is not None:
+            yield f"\n{figure.table(evidence).rstrip()}"
     made = any(f.answer is not Answer.MISSING for claim in claims for f in judged[claim.id])
     samples = _samples(claims, evidence) if drawn or made else []
     if length := _length(figure, samples):

@@ -1,4 +1,4 @@
-"""Every figure of the paper from `results/`: which there are, and how each is drawn."""
+"""Every figure of the paper, and one of ours, from `results/`: which there are, and how to draw."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from smorl.paper.figures.mig import mig_figure
 from smorl.paper.figures.reconstructions import reconstructions_figure
 from smorl.paper.figures.tracking import tracking_figure
 from smorl.paper.figures.transfer import ood_figure
+from smorl.paper.figures.worth import FILES, worth_figure, worth_tables
 from smorl.paper.files import SUFFIXES, save_figure
 
 
@@ -24,6 +25,7 @@ class PaperFigure:
     """A figure: `build` returns it as matplotlib has it, from files like `files` in the results.
 
     `paper_steps` is how many environment steps the paper's runs have, None if it has no runs.
+    `table` returns its numbers as Markdown, where no claim of the paper lists them.
     """
 
     name: str
@@ -31,6 +33,7 @@ class PaperFigure:
     files: str
     build: Callable[[Evidence], Any]
     paper_steps: int | None = None
+    table: Callable[[Evidence], str] | None = None
 
 
 def _clusters(evidence: Evidence) -> Any:
@@ -61,6 +64,8 @@ FIGURES: dict[str, PaperFigure] = {
         PaperFigure("long", "Twice the training (App. C)", f"long/{_RUNS}", long_figure, 1_000_000),
         PaperFigure("tracking", "The reward by tracker ID and its exploit (App. on tracking)",
                     "tracking/*.json", tracking_figure, 500_000),
+        PaperFigure("worth", "What each part of ours is worth", FILES, worth_figure,
+                    table=worth_tables),
     )
 }  # fmt: skip
 
