@@ -45,6 +45,7 @@ from smorl.representations.vae.settings import VaeTraining
 from smorl.representations.video import Sequences
 from smorl.runs.checkpoint import load_latest, save_checkpoint
 from smorl.training.ahead import RoundPlayer, open_ahead, rows_of
+from smorl.training.foresight import Foresight
 from smorl.training.loop import Trainer
 from smorl.training.train_state import TrainState
 from smorl.types import ObjectGoal, Spaces
@@ -354,6 +355,13 @@ def test_a_perception_trained_there_is_a_file_for_anywhere(tmp_path):
     assert_equal(dict(loaded.model.state_dict()), dict(exact))
 
 
+@pytest.fixture
+def fitted_by_torch(monkeypatch):
+    """The processor fits the model of objects as a device does: kernels round in another order."""
+    own = Foresight._gradients_in_torch
+    monkeypatch.setattr(Foresight, "_gradients", lambda self, batch, replay: own(self, batch))
+
+
 def run(out, preset, device, **changes):
     """Train and return what it logged; torch makes all updates."""
     result = smorl.train(
@@ -374,6 +382,7 @@ def assert_same_runs(one, two):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fitted_by_torch")
 def test_a_run_is_saved_there_and_acts_here(tmp_path):
     """Its files know nothing of the device; it goes on there and is evaluated anywhere."""
     short = {"collect__total_steps": 80, "evaluation__episodes": 1, "dynamics__batch_size": 16}
@@ -392,6 +401,7 @@ def test_a_run_is_saved_there_and_acts_here(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fitted_by_torch")
 @pytest.mark.parametrize("preset", ["debug", "debug-rig", "debug-skewfit", "debug-visual"])
 def test_whole_runs_are_the_same_there(preset, tmp_path):
     one, two = (run(tmp_path / name, preset, name) for name in ("cpu", "cuda"))

@@ -100,7 +100,7 @@ def test_cores_are_threads_and_collectors_have_no_place_in_campaigns():
 @pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_from_what_was_shared(place):
     campaign, here, shared = place
-    more = {"collect.total_steps": "2000", "checkpoint_minutes": "0", "evaluation.every": "9999"}
+    more = {"collect.total_steps": "10000", "checkpoint_minutes": "0", "evaluation.every": "9999"}
     job = train(Training("debug", 0, tuple(more.items())), Path("runs/a"))
     first = campaign.task(job, Path("logs"))
 

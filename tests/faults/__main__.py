@@ -38,7 +38,7 @@ def parts(folder: Path, short: bool) -> dict[str, Callable[[], list[Tally]]]:
         "real": lambda: real_commands.run(own("real"), 40 if short else 1),
         "kills": lambda: kills.run(own("kills"), methods, *((25, 0) if short else (1, 4))),
         "surroundings": lambda: surroundings.run(own("around"), *((40, 1) if short else (2, 12))),
-        "soak": lambda: soak.run(own("soak"), 4_000 if short else 1_000_000),
+        "soak": lambda: soak.run(own("soak"), 40_000 if short else 1_000_000),
     }
 
 

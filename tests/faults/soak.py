@@ -44,7 +44,7 @@ def run(folder: Path, steps: int) -> list[Tally]:
 def _watch(table: Path, sizes: list[int], done: threading.Event) -> None:
     """Note the memory of this process whenever the table of evaluations grows."""
     rows = 0
-    while not done.wait(0.5):
+    while not done.wait(0.05):
         found = table.read_bytes().count(b"\n") if table.exists() else 0
         if found > rows:
             rows = found

@@ -54,9 +54,7 @@ class Foresight:
         self.config = config
         initial = torch_seed(seed, "dynamics")
         self.model = ObjectModel(layout.position, actions, config.width, initial).to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=config.lr, fused=device.type == "cpu"
-        )
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
         self.rng = stream(seed, "dynamics")
         self.credit, self.updates = 0.0, 0
         self.view: View | None = None
@@ -92,13 +90,15 @@ class Foresight:
 
     def _gradients(self, batch: Transitions, replay: Replay) -> float:
         """Set the gradients of the model's parameters; return the loss."""
-        device = self.model.unit.device
-        if device.type == "cpu":
+        if self.model.unit.device.type == "cpu":
             return self._compiled(replay).gradients(batch)
-        wrong = loss(self.model, batch.to(device))
+        return self._gradients_in_torch(batch)
+
+    def _gradients_in_torch(self, batch: Transitions) -> float:
+        wrong = loss(self.model, batch.to(self.model.unit.device))
         self.optimizer.zero_grad(set_to_none=True)
         wrong.backward()
-        return float(wrong)
+        return float(wrong.detach())
 
     def _compiled(self, replay: Replay) -> CompiledFit:
         # Imported here, because whoever only acts needs no compiler.
