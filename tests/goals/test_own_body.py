@@ -32,6 +32,14 @@ def test_rest_is_learned_from_random_motion_whatever_the_slots():
     np.testing.assert_allclose(rest.of(EYE[None] + 0.1), [[0.0, 0.8, 1.0]])
 
 
+def test_what_random_actions_never_show_is_not_the_own_body():
+    """A third object that a run first meets where it is tested, with an appearance that its
+    perception knows."""
+    known = np.concatenate([EYE, [[2, 2, 2]]]).astype(np.float32)
+    rest = StillnessModel.fit(known, paths(), still=0.01, threshold=0.5)
+    np.testing.assert_allclose(rest.rest, [0.0, 0.8, 1.0, 1.0])
+
+
 def test_displacement_follows_appearance_not_slots():
     now = make_set([EYE], [[[0, 0], [1, 0], [2, 0]]])
     following = make_set([EYE[[2, 0, 1]]], [[[2, 3], [0, 0], [1, 1]]], [[True, True, False]])

@@ -34,13 +34,16 @@ class StillnessModel:
     def fit(
         cls, centres: np.ndarray, objects: ObjectSet, still: float, threshold: float
     ) -> StillnessModel:
-        """Fit to paths (K, H + 1, N): the share of steps on which each cluster moves < `still`."""
+        """Fit to paths (K, H + 1, N): the share of steps on which each cluster moves < `still`.
+
+        The own body is always there: a cluster that is never seen is something else, and rests.
+        """
         distance, seen = displacement(objects[:, :-1], objects[:, 1:], threshold)
         cluster = nearest_centre(objects.what[:, :-1], centres)
         rest = np.zeros(len(centres), np.float32)
         for c in range(len(centres)):
             member = seen & (cluster == c)
-            rest[c] = (distance[member] < still).mean() if member.any() else 0.0
+            rest[c] = (distance[member] < still).mean() if member.any() else 1.0
         return cls(centres, rest)
 
     def of(self, what: np.ndarray) -> np.ndarray:
