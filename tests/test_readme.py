@@ -79,6 +79,33 @@ def test_every_seed_of_the_default_agents_is_listed():
     assert between("docs/results.md", "seeds") == expected, f"paste:\n{expected}"
 
 
+def transfer_table() -> str:
+    """The table of docs/results.md with agents of two pucks tested with one and three."""
+    lines = [
+        "| agent | pucks | distance [m] | pucks in 5 cm | doing nothing | fresh: distance "
+        "| pucks in 5 cm |",
+        "|---" * 7 + "|",
+    ]
+    files = (ROOT / "results" / "ood").glob("*-on-*.json")
+    for file in sorted(files, key=lambda f: (f.stem[-1], f.stem)):
+        run, pucks = file.stem.rsplit("-on-", 1)
+        fresh, cells = file.parent / run / f"fresh-on-{pucks}.json", []
+        for path in (file, fresh):
+            if not path.exists():
+                cells.append("- | -")
+                continue
+            row = json.loads(path.read_text("utf-8"))
+            cells.append(f"{row['object_distance']:.3f} | {100 * row['pucks_within_5cm']:.0f} %")
+        passive = json.loads(file.read_text("utf-8"))["passive_distance"]
+        lines.append(f"| `{run}` | {pucks} | {cells[0]} | {passive:.3f} | {cells[1]} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_every_agent_that_was_tested_elsewhere_is_listed():
+    expected = transfer_table()
+    assert between("docs/results.md", "transfer") == expected, f"paste:\n{expected}"
+
+
 def pushing_table() -> str:
     """The table of docs/perception.md: what an agent needs, while pucks are pushed."""
     kinds = ("free", "touching_or_pushed", "half_hidden")
