@@ -156,6 +156,16 @@ def test_perceptions_of_one_preset_are_one_setting():
     assert settings_of({"env": "x", "perception": "shipped:scalor-2"}) != known[0]
 
 
+def test_a_tracker_says_nothing_where_nothing_is_tracked():
+    """A setting of it that is new does not part runs on ground truth, but those from pixels."""
+    for eyes, alike in ((None, True), ("scalor-1", False)):
+        old = settings_of({"perception": eyes, "tracker": {"memory": 40}})
+        new = settings_of({"perception": eyes, "tracker": {"memory": 40, "known": True}})
+        assert (old == new) is alike
+    training = settings_of({"tracker": {"memory": 40}})  # of a perception itself
+    assert training == {"tracker.memory": "40"}
+
+
 def test_unfinished_and_damaged(tmp_path, capsys):
     make(tmp_path / "a", 0, 0.1)
     (tmp_path / "a" / "result.json").unlink()

@@ -2,7 +2,8 @@
 
 A configuration is everything in a `config.json` but the seed, where files lie, and what only
 changes how long a run takes. An option that a config lacks counts as off, so runs from before an
-option was added go with those that leave it off.
+option was added go with those that leave it off. How objects in pictures are followed says nothing
+where there is no perception.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     found = {name: value for name, value in flat(config) if name not in _NOT_OF_IT}
     if isinstance(eyes := found.get("perception"), str):
         found["perception"] = _without_place(eyes)
+    elif "perception" in found:
+        found = {name: value for name, value in found.items() if not name.startswith("tracker.")}
     return {n: json.dumps(v, sort_keys=True) for n, v in found.items() if v not in _OFF}
 
 
