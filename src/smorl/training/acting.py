@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from smorl.planning.choosers import make_chooser
 from smorl.planning.controllers import ControllerName, make_controller
 from smorl.planning.model_predictive import PlanController
 from smorl.representations.base import Encoder
-from smorl.training.collector import Act, explorer
 from smorl.training.settings import RunConfig
 from smorl.training.train_state import TrainState
 from smorl.types import ObjectGoal, ObjectSet
+
+if TYPE_CHECKING:
+    from smorl.training.collector import Act
 
 
 def make_actor(
@@ -55,6 +58,8 @@ def make_explorer(
     At random, or by the policy with noise; in the first rows by plans, as far as the run asks for
     it (`collect.planned`).
     """
+    from smorl.training.collector import explorer  # here, because who only acts collects nothing
+
     act = explorer(state.agent(config), rng, (rows, state.spaces.actions), random)
     planned = round(config.collect.planned * rows)
     plan = None if random or not planned else _planner(state, config)
