@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from smorl.errors import InvalidInput, did_you_mean
 from smorl.paper.costs import CLUSTERS, EVALUATE, MIG_MODEL, SHOW, STUDY
@@ -120,23 +119,18 @@ def _tracking(plan: Plan) -> None:
 
 def _worth(plan: Plan) -> None:
     for seed in plan.setting.seeds:
-        usual = _without_each(plan, "gt", *_TWO, seed, TRAINED_OTHERWISE)
-        for name, settings in PLAYED_OTHERWISE.items():
-            plan.played(usual, "worth/gt-rearrange-2", name, settings)
-        _without_each(plan, "visual", "rearrange", 1, seed, SEEN_OTHERWISE)
-
-
-def _without_each(
-    plan: Plan, kind: str, task: str, n: int, seed: int, variants: dict[str, dict[str, str]]
-) -> Path:
-    """Plan the default agent, and each variant of its training; return the default agent."""
-    folder = f"worth/{kind}-{task}-{n}"
-    usual = plan.agent(kind, task, n, seed, (kind,))
-    plan.played(usual, folder, "default", {})
-    for name, settings in variants.items():
-        run = plan.agent(kind, task, n, seed, (folder,), name=f"{folder}/{name}", more=settings)
-        plan.played(run, folder, name, {})
-    return usual
+        for kind, n, trained, played in (
+            ("gt", 2, TRAINED_OTHERWISE, PLAYED_OTHERWISE),
+            ("visual", 1, SEEN_OTHERWISE, {}),
+        ):
+            folder, usual = f"worth/{kind}-rearrange-{n}", ("default", {})
+            run = plan.agent(kind, "rearrange", n, seed, (kind,))
+            for variant, settings in (usual, *played.items()):
+                plan.played(run, f"{folder}/{variant}-seed{seed}.json", settings)
+            for variant, settings in trained.items():
+                name = f"{folder}/{variant}"
+                run = plan.agent(kind, "rearrange", n, seed, (folder,), name=name, more=settings)
+                plan.played(run, f"{name}-seed{seed}.json", {})
 
 
 def _clusters(plan: Plan) -> None:

@@ -106,16 +106,13 @@ class Plan:
     def without_aids(self, run: Path, folder: str) -> None:
         """Plan the evaluation of a run by its policy and Alg. 3 alone, to the end of each episode,
         as the methods it is compared with are evaluated."""
-        name, aids = f"{folder}/{run.name}/{PLAIN}", WITHOUT_AIDS.items()
-        options = (word for option, value in aids for word in (f"--{option}", value))
-        words = ("smorl", "evaluate", run, *options, *QUICK[self.setting.scale].evaluate, "--json")
-        self.file(name, EVALUATE, *words, printed=True, about=(run.name, '"distances"'))
+        self.played(run, f"{folder}/{run.name}/{PLAIN}", WITHOUT_AIDS)
 
-    def played(self, run: Path, folder: str, variant: str, settings: dict[str, str]) -> None:
-        """Plan the evaluation of a run played with other settings, for `smorl study worth`."""
-        options = (word for name, value in settings.items() for word in (f"--{name}", value))
+    def played(self, run: Path, name: str, settings: dict[str, str]) -> None:
+        """Plan the evaluation of a run that is played with other settings, and keep it as `name`
+        below the results."""
+        options = (word for option, value in settings.items() for word in (f"--{option}", value))
         words = ("smorl", "evaluate", run, *options, *QUICK[self.setting.scale].evaluate, "--json")
-        name = f"{folder}/{variant}-{run.name.rsplit('-', 1)[1]}.json"
         self.file(name, EVALUATE, *words, printed=True, about=(run.name, '"distances"'))
 
     def _add(self, job: Job) -> None:

@@ -39,28 +39,21 @@ PLAYED_OTHERWISE = {
     "sub-goals-by-gain": {"evaluation.subgoals.order": "gain"},
     "sub-goals-in-turn": {"evaluation.subgoals.order": "cycle"},
 }
+NO_SHORTCUTS = {f"networks.{name}": "false" for name in ("matched", "body", "relative")}
 TRAINED_OTHERWISE = {
     "no-gentle-contact": {"gentle": "none"},
     "plans-in-half-of-collection": {"collect.planned": "0.5"},
-    "no-shortcuts": {f"networks.{name}": "false" for name in ("matched", "body", "relative")},
+    "no-shortcuts": NO_SHORTCUTS,
     "no-motion": {"networks.motion": "false"},
     "no-penalty-for-disturbing": {"goals.disturbance_penalty": "0"},
     "all-practised-alike": {"goals.object_goal_bias": "0"},
     "goals-of-the-rollout-only": {"relabel.any_object": "0"},
     "the-smaller-of-the-critics": {"learner.pessimism": "1"},
 }
-# From pixels those of the above that matter, and parts of the tracker.
+# From pixels those of the above that matter most, and parts of the tracker.
+_LESS = ("plans-in-half-of-collection", "no-motion", "the-smaller-of-the-critics")
 SEEN_OTHERWISE = {
-    **{
-        name: TRAINED_OTHERWISE[name]
-        for name in (
-            "no-gentle-contact",
-            "no-shortcuts",
-            "no-penalty-for-disturbing",
-            "all-practised-alike",
-            "goals-of-the-rollout-only",
-        )
-    },
+    **{name: settings for name, settings in TRAINED_OTHERWISE.items() if name not in _LESS},
     "no-memory": {"tracker.memory": "0", "tracker.search": "false"},
     "no-search": {"tracker.search": "false"},
     "no-foot": {"tracker.foot": "0"},
@@ -204,4 +197,4 @@ def without_crutches(scale: Scale) -> dict[str, str]:
     """
     if scale == "paper":
         return {}
-    return {f"networks.{name}": "false" for name in ("matched", "body", "relative")}
+    return NO_SHORTCUTS

@@ -53,6 +53,6 @@ def _draw(axis: Any, name: str, variants: list[Variant]) -> None:
     axis.axvline(0, color="black", ls=":", lw=1.4)
     axis.set_yticks(range(len(others)), [v.name.replace("-", " ") for v in others])
     axis.set_ylim(len(others) - 0.5, -0.5)
-    axis.set_xlabel("farther from the goals than the default [cm]; diamonds: mean, 95 % interval")
+    axis.set_xlabel("farther than the default [cm]: mean, 95 % interval, seeds")
     axis.set_title(f"{name}: {100 * usual:.1f} cm, {len(base.seeds)} seeds", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
